@@ -23,3 +23,5 @@ pub mod bindings {
 
     include!(env!("OVERLAY_BINDINGS"));
 }
+
+pub mod irqsave;
