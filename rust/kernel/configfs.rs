@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Directories of attribute files that userspace makes with mkdir.
+//!
+//! A driver describes one kind of directory by implementing [`Directory`] for the type of the data
+//! behind it: which [`Attribute`] files it has, what mkdir in it makes, what rmdir in it undoes.
+//! [`Subsystem`] puts one such directory at the root of configfs until it is dropped.
+//!
+//! ```text
+//!     Subsystem<Shelf>            /sys/kernel/config/shelf
+//!       Shelf: Directory            features              Attribute::ro
+//!         Book: Directory           mkdir novel           Shelf::make_group
+//!                                     novel/pages         Attribute::rw
+//!                                   rmdir novel           Shelf::drop_item, then Book is dropped
+//! ```
+//!
+//! All callbacks run in the context of the task that reads, writes, makes or removes, and may
+//! sleep. Reads and writes of any attributes run concurrently, hence `Send + Sync` data.
+//! `make_group` and `drop_item` of one subsystem exclude each other.
+//!
+//! Not supported: symbolic links, binary attributes, items that are not groups.
+//!
+//! C header: [`include/linux/configfs.h`](srctree/include/linux/configfs.h)
+//!
+//! # Examples
+//!
+//! ```
+//! use kernel::{
+//!     configfs::{Attribute, Directory, NoChild, Page, Subsystem, Text},
+//!     prelude::*,
+//!     sync::atomic::{Atomic, Relaxed},
+//! };
+//!
+//! struct Shelf;
+//!
+//! struct Book {
+//!     pages: Atomic<u32>,
+//! }
+//!
+//! impl Directory for Shelf {
+//!     type Child = Book;
+//!     const ATTRIBUTES: &'static [Attribute<Self>] = &[Attribute::ro(c"features", Shelf::features)];
+//!
+//!     fn make_group(&self, name: &CStr) -> impl PinInit<Book, Error> {
+//!         if name == c"dune" {
+//!             return Err(EEXIST);
+//!         }
+//!         Ok(Book { pages: Atomic::new(0) })
+//!     }
+//! }
+//!
+//! impl Shelf {
+//!     fn features(&self, page: &mut Page<'_>) -> Result {
+//!         for attribute in Book::ATTRIBUTES {
+//!             writeln!(page, "{}", attribute.name().to_str()?)?;
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! impl Directory for Book {
+//!     type Child = NoChild;
+//!     const ATTRIBUTES: &'static [Attribute<Self>] = &[Attribute::rw(
+//!         c"pages",
+//!         |book, page| writeln!(page, "{}", book.pages.load(Relaxed)),
+//!         |book, text| text.kstrtouint(0).map(|pages| book.pages.store(pages, Relaxed)),
+//!     )];
+//! }
+//!
+//! # // SAFETY: Doctests are built in, where the module pointer is null.
+//! # static THIS_MODULE: ThisModule = unsafe { ThisModule::from_ptr(core::ptr::null_mut()) };
+//! // A module passes the `ThisModule` that its `init` is given.
+//! let shelf = Subsystem::new(c"rust_doctest_shelf", &THIS_MODULE, Ok(Shelf))?;
+//! assert_eq!(Book::ATTRIBUTES[0].name(), c"pages");
+//! // The directory exists until `shelf` is dropped.
+//! # drop(shelf);
+//! # Ok::<(), Error>(())
+//! ```
+
+mod subsystem;
+
+mod directory;
+
+mod attribute;
+
+mod node;
+
+mod table;
+
+mod page;
+
+pub use self::{
+    attribute::Attribute,
+    directory::{
+        DefaultGroups,
+        Directory,
+        NoChild, //
+    },
+    page::{
+        Page,
+        Text, //
+    },
+    subsystem::Subsystem, //
+};

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One file in a directory of configfs.
+
+use super::node::Node;
+use super::page::{
+    Page,
+    Text, //
+};
+use crate::{
+    bindings,
+    prelude::*,
+    str::as_char_ptr_in_const_context, //
+};
+use core::marker::PhantomData;
+
+/// An attribute file of directories with data `D`.
+///
+/// `show` writes what a read of the file returns, at most 4096 bytes, into a [`Page`]. `store` gets
+/// what was written, at most 4095 bytes, as a [`Text`]. Errors go to the reading or writing task. A
+/// write of nothing fails with `EFAULT` before it gets here, opening for the wrong direction with
+/// `EACCES`, any use after rmdir with `ENOENT`.
+///
+/// Both are named functions or closures that capture nothing, known at compile time: the attributes
+/// of a directory are constants.
+///
+/// C header: [`include/linux/configfs.h`](srctree/include/linux/configfs.h)
+///
+/// # Invariants
+///
+/// `show` and `store` may be called with an item in a live `Node<D>` and a page.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::{configfs::Attribute, prelude::*};
+///
+/// struct Device;
+///
+/// const ATTRIBUTES: &[Attribute<Device>] = &[
+///     Attribute::ro(c"version", |_device, page| writeln!(page, "1")), // mode 0444
+///     Attribute::wo(c"reset", |_device, text| text.kstrtobool().map(|_| ())), // mode 0200
+/// ];
+///
+/// assert_eq!(ATTRIBUTES[1].name(), c"reset");
+/// ```
+pub struct Attribute<D> {
+    name: &'static CStr,
+    show: Option<ShowCallback>,
+    store: Option<StoreCallback>,
+    _data: PhantomData<fn(&D)>,
+}
+
+type ShowCallback = unsafe extern "C" fn(*mut bindings::config_item, *mut c_char) -> isize;
+type StoreCallback =
+    unsafe extern "C" fn(*mut bindings::config_item, *const c_char, usize) -> isize;
+
+impl<D: Send + Sync + 'static> Attribute<D> {
+    /// A file that everyone can read, mode 0444.
+    pub const fn ro<S>(name: &'static CStr, show: S) -> Self
+    where
+        S: Fn(&D, &mut Page<'_>) -> Result + Copy + Send + 'static,
+    {
+        // INVARIANT: The callback asks for exactly what the invariant offers.
+        Self {
+            name,
+            show: Some(show_callback(show)),
+            store: None,
+            _data: PhantomData,
+        }
+    }
+
+    /// A file that its owner can write, mode 0200.
+    pub const fn wo<T>(name: &'static CStr, store: T) -> Self
+    where
+        T: Fn(&D, &Text) -> Result + Copy + Send + 'static,
+    {
+        // INVARIANT: The callback asks for exactly what the invariant offers.
+        Self {
+            name,
+            show: None,
+            store: Some(store_callback(store)),
+            _data: PhantomData,
+        }
+    }
+
+    /// A file that everyone can read and its owner can write, mode 0644.
+    pub const fn rw<S, T>(name: &'static CStr, show: S, store: T) -> Self
+    where
+        S: Fn(&D, &mut Page<'_>) -> Result + Copy + Send + 'static,
+        T: Fn(&D, &Text) -> Result + Copy + Send + 'static,
+    {
+        // INVARIANT: The callbacks ask for exactly what the invariant offers.
+        Self {
+            name,
+            show: Some(show_callback(show)),
+            store: Some(store_callback(store)),
+            _data: PhantomData,
+        }
+    }
+
+    /// The name of the file.
+    pub const fn name(&self) -> &'static CStr {
+        self.name
+    }
+
+    /// The C description of the file, without its owner.
+    pub(super) fn to_raw(&self) -> bindings::configfs_attribute {
+        bindings::configfs_attribute {
+            ca_name: as_char_ptr_in_const_context(self.name),
+            ca_owner: core::ptr::null_mut(),
+            ca_mode: match (self.show, self.store) {
+                (Some(_), Some(_)) => 0o644,
+                (Some(_), None) => 0o444,
+                (None, _) => 0o200,
+            },
+            show: self.show,
+            store: self.store,
+        }
+    }
+}
+
+/// Turns a value without size into the address of a callback that calls it.
+const fn show_callback<D, S>(_show: S) -> ShowCallback
+where
+    D: Send + Sync + 'static,
+    S: Fn(&D, &mut Page<'_>) -> Result + Copy + Send + 'static,
+{
+    const { assert!(size_of::<S>() == 0, "`show` must capture nothing") };
+    show::<D, S>
+}
+
+/// Turns a value without size into the address of a callback that calls it.
+const fn store_callback<D, T>(_store: T) -> StoreCallback
+where
+    D: Send + Sync + 'static,
+    T: Fn(&D, &Text) -> Result + Copy + Send + 'static,
+{
+    const { assert!(size_of::<T>() == 0, "`store` must capture nothing") };
+    store::<D, T>
+}
+
+/// # Safety
+///
+/// * `item` must be in a live `Node<D>`, `page` a page for which nobody else cares during the call.
+/// * `S` must have no size, and a value of it must have been passed to [`show_callback`].
+unsafe extern "C" fn show<D, S>(item: *mut bindings::config_item, page: *mut c_char) -> isize
+where
+    D: Send + Sync + 'static,
+    S: Fn(&D, &mut Page<'_>) -> Result + Copy + Send + 'static,
+{
+    // SAFETY: By the safety requirements, `S` has no bytes to read, and this is a copy of a value
+    // that existed; `S` is `Copy` and `Send`, so copies may exist anywhere at any time.
+    let show = unsafe { core::ptr::NonNull::<S>::dangling().read() };
+    // SAFETY: By the safety requirements, for the duration of this call.
+    let (data, mut page) = unsafe { (Node::<D>::from_item(item).data(), Page::from_raw(page)) };
+
+    match show(data, &mut page) {
+        Ok(()) => page.len() as isize,
+        Err(error) => error.to_errno() as isize,
+    }
+}
+
+/// # Safety
+///
+/// * `item` must be in a live `Node<D>`, `page` be NUL-terminated and constant during the call.
+/// * `T` must have no size, and a value of it must have been passed to [`store_callback`].
+unsafe extern "C" fn store<D, T>(
+    item: *mut bindings::config_item,
+    page: *const c_char,
+    count: usize,
+) -> isize
+where
+    D: Send + Sync + 'static,
+    T: Fn(&D, &Text) -> Result + Copy + Send + 'static,
+{
+    // SAFETY: By the safety requirements, `T` has no bytes to read, and this is a copy of a value
+    // that existed; `T` is `Copy` and `Send`, so copies may exist anywhere at any time.
+    let store = unsafe { core::ptr::NonNull::<T>::dangling().read() };
+    // SAFETY: By the safety requirements, for the duration of this call.
+    let (data, text) = unsafe { (Node::<D>::from_item(item).data(), CStr::from_char_ptr(page)) };
+
+    match store(data, Text::from_cstr(text)) {
+        Ok(()) => count as isize,
+        Err(error) => error.to_errno() as isize,
+    }
+}

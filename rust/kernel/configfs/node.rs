@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The memory behind a directory: the C group with the driver's data beside it.
+
+use super::table::Table;
+use crate::{
+    bindings,
+    container_of,
+    error::to_result,
+    prelude::*,
+    types::Opaque, //
+};
+use core::ptr::NonNull;
+
+/// A directory in memory.
+///
+/// Root directories and others have the same layout: the mutex of a subsystem, which only roots
+/// use, is part of every node. So one way leads from the C item to the data, whatever the place of
+/// the directory in the tree.
+///
+/// # Invariants
+///
+/// * `c.su_group` is initialized, has a name, and its type is that of `table`, which describes a
+///   directory with data `D`.
+/// * Lives in a `KBox` that belongs to the reference count of `c.su_group.cg_item`.
+#[pin_data]
+pub(super) struct Node<D> {
+    #[pin]
+    c: Opaque<bindings::configfs_subsystem>,
+    table: Table,
+    #[pin]
+    data: D,
+}
+
+impl<D> Node<D> {
+    /// What the [`Table`] of a `Node<D>` has to say about the end of its life.
+    pub(super) const ITEM_OPERATIONS: &'static bindings::configfs_item_operations =
+        &bindings::configfs_item_operations {
+            release: Some(Self::release),
+            allow_link: None,
+            drop_link: None,
+        };
+
+    /// The C group in this node.
+    fn as_group(&self) -> *mut bindings::config_group {
+        // SAFETY: The projection stays within `c`.
+        unsafe { &raw mut (*self.c.get()).su_group }
+    }
+
+    /// The node around `item`.
+    ///
+    /// # Safety
+    ///
+    /// `item` must be in a node with data `D`, which must live for `'a`.
+    pub(super) unsafe fn from_item<'a>(item: *mut bindings::config_item) -> &'a Self {
+        // SAFETY: By the safety requirements, all of this is within one node, that lives for `'a`
+        // and is only shared.
+        unsafe { &*Self::container_of(item) }
+    }
+
+    /// The node around `group`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::from_item`].
+    pub(super) unsafe fn from_group<'a>(group: *mut bindings::config_group) -> &'a Self {
+        // SAFETY: By the safety requirements, `group` is within a node.
+        unsafe { Self::from_item(&raw mut (*group).cg_item) }
+    }
+
+    /// # Safety
+    ///
+    /// `item` must be in a node with data `D`.
+    unsafe fn container_of(item: *mut bindings::config_item) -> *mut Self {
+        // SAFETY: By the safety requirements, all of this is within one node.
+        unsafe {
+            let group = container_of!(item, bindings::config_group, cg_item);
+            let c = container_of!(group, bindings::configfs_subsystem, su_group);
+            container_of!(Opaque::cast_from(c).cast_mut(), Self, c)
+        }
+    }
+
+    /// The driver's data.
+    pub(super) fn data(&self) -> &D {
+        &self.data
+    }
+
+    /// The module that serves this directory.
+    pub(super) fn owner(&self) -> &'static ThisModule {
+        self.table.owner()
+    }
+
+    /// Whether the initialization of that module has succeeded.
+    ///
+    /// A directory that was made earlier would outlive a module whose initialization fails.
+    pub(super) fn owner_is_live(&self) -> bool {
+        let module = self.owner().as_ptr();
+
+        if module.is_null() {
+            return true;
+        }
+        // SAFETY: A module is loaded while its code runs, as it does here. The loader may change
+        // the state while we look: a volatile read is what C would use.
+        let state = unsafe { (&raw const (*module).state).read_volatile() };
+        state == bindings::module_state_MODULE_STATE_LIVE
+    }
+
+    /// Frees a node, when its last reference is given back.
+    ///
+    /// # Safety
+    ///
+    /// `item` must be in a node with data `D` that is not used after this call.
+    unsafe extern "C" fn release(item: *mut bindings::config_item) {
+        // SAFETY: By the safety requirements.
+        let node = unsafe { Self::container_of(item) };
+
+        // SAFETY: The group is initialized, by the type invariant; its default groups were unlinked
+        // before, since a linked one has a reference to this node.
+        unsafe { bindings::configfs_remove_default_groups((*node).as_group()) };
+        // SAFETY: Nodes are in a `KBox`, by the type invariant, and this was the last reference.
+        // The value does not move on its way into the box, where it is dropped in place.
+        drop(unsafe { KBox::from_raw(node) });
+    }
+}
+
+/// One reference to a node.
+///
+/// # Invariants
+///
+/// Owns a count in the node's `ci_kref`.
+pub(super) struct NodeRef<D>(NonNull<Node<D>>);
+
+// SAFETY: A reference gives access to `&D` and may drop `D`, from any task.
+unsafe impl<D: Send + Sync> Send for NodeRef<D> {}
+
+// SAFETY: A shared reference gives access to `&D` only.
+unsafe impl<D: Send + Sync> Sync for NodeRef<D> {}
+
+impl<D> NodeRef<D> {
+    /// Makes a node, of which this is the first reference.
+    ///
+    /// # Safety
+    ///
+    /// `table` must be made for `D`: with attributes of `D`, callbacks for groups of data `D`, and
+    /// [`Node::ITEM_OPERATIONS`].
+    pub(super) unsafe fn new(
+        name: &CStr,
+        table: Table,
+        data: impl PinInit<D, Error>,
+    ) -> Result<Self> {
+        let node = KBox::pin_init(
+            try_pin_init!(Node {
+                c <- Opaque::ffi_init(|c: *mut bindings::configfs_subsystem| {
+                    // SAFETY: `c` is valid for writes.
+                    unsafe { c.write_bytes(0, 1) }
+                }),
+                table,
+                data <- data,
+            }? Error),
+            GFP_KERNEL,
+        )?;
+        let group = node.as_group();
+
+        // SAFETY: The item is zeroed, which for the name means that there is none yet; both strings
+        // are NUL-terminated, and the format asks for one string.
+        to_result(unsafe {
+            bindings::config_item_set_name(
+                &raw mut (*group).cg_item,
+                c"%s".as_char_ptr(),
+                name.as_char_ptr(),
+            )
+        })?;
+        // SAFETY: Nobody else uses the group. Its type is beside it, so it stays where it is for as
+        // long as the group does.
+        unsafe {
+            (*group).cg_item.ci_type = node.table.as_ptr();
+            bindings::config_group_init(group);
+        }
+
+        // INVARIANT: Name, type, lists and count are set; the count of one is what we return.
+        // SAFETY: A `NodeRef` never moves its node.
+        let node = KBox::into_raw(unsafe { Pin::into_inner_unchecked(node) });
+        // SAFETY: `KBox::into_raw` never returns null.
+        Ok(Self(unsafe { NonNull::new_unchecked(node) }))
+    }
+
+    /// Takes over a reference that is held through `item`.
+    ///
+    /// # Safety
+    ///
+    /// `item` must be in a node with data `D`, and the caller give up a reference to it.
+    pub(super) unsafe fn from_item(item: *mut bindings::config_item) -> Self {
+        // INVARIANT: The caller's reference becomes ours.
+        // SAFETY: By the safety requirements; the address of a node is not null.
+        Self(unsafe { NonNull::new_unchecked(Node::container_of(item)) })
+    }
+
+    /// Hands the reference to C.
+    pub(super) fn into_group(self) -> *mut bindings::config_group {
+        core::mem::ManuallyDrop::new(self).as_group()
+    }
+
+    pub(super) fn as_group(&self) -> *mut bindings::config_group {
+        self.node().as_group()
+    }
+
+    pub(super) fn as_subsystem(&self) -> *mut bindings::configfs_subsystem {
+        self.node().c.get()
+    }
+
+    pub(super) fn data(&self) -> &D {
+        self.node().data()
+    }
+
+    fn node(&self) -> &Node<D> {
+        // SAFETY: Alive by our reference, and only ever shared.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl<D> Drop for NodeRef<D> {
+    fn drop(&mut self) {
+        // SAFETY: The reference is ours, by the type invariant, and gone after this.
+        unsafe { bindings::config_item_put(&raw mut (*self.as_group()).cg_item) };
+    }
+}

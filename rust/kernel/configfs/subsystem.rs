@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The top directory of a driver in configfs.
+
+use super::directory::{
+    self,
+    Directory, //
+};
+use super::node::NodeRef;
+use crate::{
+    bindings,
+    error::to_result,
+    prelude::*,
+    static_lock_class, //
+};
+
+/// A directory in the root of configfs, there until this is dropped.
+///
+/// While a directory made below it exists, or an attribute file in it is open, the module that owns
+/// it cannot be removed. A module therefore sees this dropped when nothing below is left. Dropping
+/// it at another time, with directories below, takes it out of sight and leaves those directories
+/// (and the module) in memory for good.
+///
+/// Files are usable as soon as [`Subsystem::new`] returns: make it the last step of a module's
+/// initialization that can fail. It must not be dropped from a callback of [`Directory`], which
+/// would wait for itself.
+///
+/// The owner is pinned only by what userspace does, so a module must not leak a `Subsystem` (for
+/// example with [`core::mem::forget`]): keep it in the module's own structure.
+///
+/// C header: [`include/linux/configfs.h`](srctree/include/linux/configfs.h)
+///
+/// # Invariants
+///
+/// `root` is registered with `configfs_register_subsystem`.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::{
+///     configfs::{Attribute, Directory, NoChild, Subsystem},
+///     prelude::*,
+/// };
+///
+/// struct Empty;
+///
+/// impl Directory for Empty {
+///     type Child = NoChild;
+///     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
+/// }
+///
+/// # // SAFETY: Doctests are built in, where the module pointer is null.
+/// # static THIS_MODULE: ThisModule = unsafe { ThisModule::from_ptr(core::ptr::null_mut()) };
+/// let first = Subsystem::new(c"rust_doctest_empty", &THIS_MODULE, Ok(Empty))?;
+/// let second = Subsystem::new(c"rust_doctest_empty", &THIS_MODULE, Ok(Empty));
+/// assert_eq!(second.err(), Some(EEXIST));
+/// # drop(first);
+/// # Ok::<(), Error>(())
+/// ```
+pub struct Subsystem<D: Directory> {
+    root: NodeRef<D>,
+}
+
+impl<D: Directory> Subsystem<D> {
+    /// Makes the directory `name` in the root of configfs, with `data` behind it.
+    ///
+    /// `owner` is the module whose code serves the directory.
+    ///
+    /// # Errors
+    ///
+    /// `EEXIST` if the name is taken, `ENOMEM`, or the error of `data` or of
+    /// [`Directory::default_groups`].
+    pub fn new(
+        name: &CStr,
+        owner: &'static ThisModule,
+        data: impl PinInit<D, Error>,
+    ) -> Result<Self> {
+        let root = directory::create(name, owner, data)?;
+        let subsystem = root.as_subsystem();
+
+        // SAFETY: `root` owns the mutex, which is pinned in memory; nothing else uses it yet.
+        unsafe {
+            bindings::__mutex_init(
+                &raw mut (*subsystem).su_mutex,
+                c"configfs_subsystem".as_char_ptr(),
+                static_lock_class!().as_ptr(),
+            )
+        };
+
+        // SAFETY: The group and the mutex of `root` are initialized, and `root` keeps them alive
+        // until they are unregistered.
+        to_result(unsafe { bindings::configfs_register_subsystem(subsystem) })?;
+
+        // INVARIANT: Registered just now.
+        Ok(Self { root })
+    }
+
+    /// Returns the data behind the directory.
+    pub fn data(&self) -> &D {
+        self.root.data()
+    }
+}
+
+impl<D: Directory> Drop for Subsystem<D> {
+    fn drop(&mut self) {
+        // SAFETY: Registered, by the type invariant; the memory stays, by the reference in `root`.
+        unsafe { bindings::configfs_unregister_subsystem(self.root.as_subsystem()) };
+    }
+}
