@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the Rust block layer needs of C and cannot call directly: inline functions, with the constants that are macros.
+ */
+
+#include <linux/blk-mq.h>
+#include <linux/blkdev.h>
+#include <linux/module.h>
+#include <linux/nodemask.h>
+
+/* rust/kernel/block/status.rs repeats these numbers. */
+static_assert((__force u8)BLK_STS_NOTSUPP == 1);
+static_assert((__force u8)BLK_STS_TIMEOUT == 2);
+static_assert((__force u8)BLK_STS_NOSPC == 3);
+static_assert((__force u8)BLK_STS_TRANSPORT == 4);
+static_assert((__force u8)BLK_STS_TARGET == 5);
+static_assert((__force u8)BLK_STS_RESV_CONFLICT == 6);
+static_assert((__force u8)BLK_STS_MEDIUM == 7);
+static_assert((__force u8)BLK_STS_PROTECTION == 8);
+static_assert((__force u8)BLK_STS_RESOURCE == 9);
+static_assert((__force u8)BLK_STS_IOERR == 10);
+static_assert((__force u8)BLK_STS_AGAIN == 12);
+static_assert((__force u8)BLK_STS_DEV_RESOURCE == 13);
+static_assert((__force u8)BLK_STS_ZONE_OPEN_RESOURCE == 14);
+static_assert((__force u8)BLK_STS_ZONE_ACTIVE_RESOURCE == 15);
+static_assert((__force u8)BLK_STS_OFFLINE == 16);
+static_assert((__force u8)BLK_STS_DURATION_LIMIT == 17);
+static_assert((__force u8)BLK_STS_INVAL == 19);
+
+/* rust/kernel/block/limits.rs repeats these bits. */
+static_assert((__force u32)BLK_FEAT_WRITE_CACHE == 1u << 0);
+static_assert((__force u32)BLK_FEAT_FUA == 1u << 1);
+static_assert((__force u32)BLK_FEAT_ROTATIONAL == 1u << 2);
+static_assert((__force u32)BLK_FEAT_ZONED == 1u << 10);
+
+/* rust/kernel/block/mq/context.rs makes the flag from its bits. */
+static_assert((__force u32)GFP_NOIO == (BIT(___GFP_DIRECT_RECLAIM_BIT) | BIT(___GFP_KSWAPD_RECLAIM_BIT)));
+
+__rust_helper bool
+rust_helper_blk_batch_add(struct request *rq, struct io_comp_batch *batch)
+{
+	return blk_mq_add_to_batch(rq, batch, false, blk_mq_end_request_batch);
+}
+
+__rust_helper unsigned int
+rust_helper_blk_disk_references(struct gendisk *disk)
+{
+	return kref_read(&disk_to_dev(disk)->kobj.kref);
+}
+
+__rust_helper bool rust_helper_blk_node_online(unsigned int node)
+{
+	return node < MAX_NUMNODES && node_online(node);
+}
+
+/*
+ * Takes a reference on a module that is there to stay. Fails for one that is
+ * loading or unloading, whose memory no reference would keep.
+ */
+__rust_helper bool rust_helper_blk_owner_get(struct module *owner)
+{
+#ifdef CONFIG_MODULES
+	if (owner && READ_ONCE(owner->state) != MODULE_STATE_LIVE)
+		return false;
+#endif
+	return try_module_get(owner);
+}
+
+__rust_helper void rust_helper_blk_owner_put(struct module *owner)
+{
+	module_put(owner);
+}
