@@ -12,6 +12,8 @@
 //! C headers: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h),
 //! [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
 
+pub mod limits;
+pub mod major;
 pub mod sector;
 pub mod status;
 

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a disk can do, which bounds the requests it gets.
+//!
+//! C header: [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
+
+use crate::{
+    bindings,
+    block::Sectors,
+    prelude::*, //
+};
+
+// `rust/helpers/blk.c` pins these bits of `blk_features_t`.
+const FEATURE_WRITE_CACHE: u32 = 1 << 0;
+const FEATURE_FUA: u32 = 1 << 1;
+const FEATURE_ROTATIONAL: u32 = 1 << 2;
+const FEATURE_ZONED: u32 = 1 << 10;
+
+/// The limits of a disk: C's `struct queue_limits`, as far as drivers have needed it.
+///
+/// A zero leaves the choice to the block layer. Limits that contradict each other are found when
+/// the disk is built, which then fails with `EINVAL`.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::block::{limits::QueueLimits, Sectors};
+///
+/// let limits = QueueLimits {
+///     logical_block_size: 4096,
+///     max_hw_sectors: Sectors::from_bytes(1 << 20),
+///     write_cache: true,
+///     ..QueueLimits::default()
+/// };
+/// assert!(!limits.rotational);
+/// ```
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct QueueLimits {
+    /// The smallest unit that can be addressed, in bytes: a power of two from 512 to 65536. More
+    /// than a page needs transparent huge pages in the kernel. Zero means 512.
+    pub logical_block_size: u32,
+    /// The smallest unit that is written without reading, in bytes: a power of two. Raised to the
+    /// logical block size.
+    pub physical_block_size: u32,
+    /// The smallest I/O that is good, in bytes. Raised to the physical block size.
+    pub io_min: u32,
+    /// The I/O size that is best, in bytes, if there is one.
+    pub io_opt: u32,
+    /// The longest request. Zero means 255 sectors; less than a page or a logical block is refused.
+    pub max_hw_sectors: Sectors,
+    /// Requests do not cross a multiple of this length.
+    pub chunk_sectors: Sectors,
+    /// The most segments of memory in one request. Zero means 128.
+    pub max_segments: u16,
+    /// The longest segment of memory, in bytes. Zero means 65536.
+    pub max_segment_size: u32,
+    /// Within a request, segments meet only where the address has none of these bits set. Zero
+    /// means anywhere.
+    pub virt_boundary_mask: usize,
+    /// The bits that must be clear in the address and length of a segment of memory, in bytes.
+    /// With less than 511, a segment may begin or end inside a sector.
+    pub dma_alignment: u32,
+    /// The longest discard. Zero means that the disk takes none.
+    pub max_hw_discard_sectors: Sectors,
+    /// The unit of discard, in bytes.
+    pub discard_granularity: u32,
+    /// The longest request to write zeroes. Zero means that the disk takes none.
+    pub max_write_zeroes_sectors: Sectors,
+    /// The disk loses what it was given last when the power fails, unless flushed.
+    pub write_cache: bool,
+    /// A single write can go past the cache; used with [`Self::write_cache`] only.
+    pub fua: bool,
+    /// The disk seeks.
+    pub rotational: bool,
+    /// The disk is zoned, `chunk_sectors` being the length of a zone.
+    pub zoned: bool,
+    /// The most zones open at once. Zero means no limit.
+    pub max_open_zones: u32,
+    /// The most zones active at once. Zero means no limit.
+    pub max_active_zones: u32,
+    /// The longest append to a zone. Zero means that the block layer makes one from writes.
+    pub max_hw_zone_append_sectors: Sectors,
+}
+
+impl QueueLimits {
+    /// The limits for C.
+    pub(crate) fn as_raw(&self) -> bindings::queue_limits {
+        bindings::queue_limits {
+            features: self.features(),
+            logical_block_size: self.logical_block_size,
+            physical_block_size: self.physical_block_size,
+            io_min: self.io_min,
+            io_opt: self.io_opt,
+            max_hw_sectors: self.max_hw_sectors.to_u32(),
+            chunk_sectors: self.chunk_sectors.to_u32(),
+            max_segments: self.max_segments,
+            max_segment_size: self.max_segment_size,
+            virt_boundary_mask: self.virt_boundary_mask as c_ulong,
+            dma_alignment: self.dma_alignment,
+            max_hw_discard_sectors: self.max_hw_discard_sectors.to_u32(),
+            discard_granularity: self.discard_granularity,
+            max_write_zeroes_sectors: self.max_write_zeroes_sectors.to_u32(),
+            max_open_zones: self.max_open_zones,
+            max_active_zones: self.max_active_zones,
+            max_hw_zone_append_sectors: self.max_hw_zone_append_sectors.to_u32(),
+            ..pin_init::zeroed()
+        }
+    }
+
+    fn features(&self) -> bindings::blk_features_t {
+        let bit = |set: bool, feature: u32| if set { feature } else { 0 };
+        bit(self.write_cache, FEATURE_WRITE_CACHE)
+            | bit(self.write_cache && self.fua, FEATURE_FUA)
+            | bit(self.rotational, FEATURE_ROTATIONAL)
+            | bit(self.zoned, FEATURE_ZONED)
+    }
+}
+
+#[cfg(CONFIG_RUST_KERNEL_DOCTESTS)]
+#[macros::kunit_tests(rust_block_limits)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_asked_is_all_zero() {
+        let raw = QueueLimits::default().as_raw();
+        assert_eq!(raw.features, 0);
+        assert_eq!(raw.logical_block_size, 0);
+        assert_eq!(raw.max_hw_sectors, 0);
+    }
+
+    #[test]
+    fn fua_needs_a_write_cache() {
+        let mut limits = QueueLimits {
+            fua: true,
+            ..QueueLimits::default()
+        };
+        assert_eq!(limits.as_raw().features, 0);
+        limits.write_cache = true;
+        assert_eq!(limits.as_raw().features, FEATURE_WRITE_CACHE | FEATURE_FUA);
+    }
+
+    #[test]
+    fn lengths_saturate() {
+        let limits = QueueLimits {
+            max_hw_sectors: Sectors(u64::MAX),
+            ..QueueLimits::default()
+        };
+        assert_eq!(limits.as_raw().max_hw_sectors, u32::MAX);
+    }
+}
