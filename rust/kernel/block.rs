@@ -14,6 +14,7 @@
 
 pub mod limits;
 pub mod major;
+pub mod mq;
 pub mod sector;
 pub mod status;
 

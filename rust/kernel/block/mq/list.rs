@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A list of requests, linked through the requests themselves.
+//!
+//! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
+
+use super::{
+    Operations,
+    Request,
+    Started,
+    TimedOut, //
+};
+use crate::bindings;
+use core::{
+    marker::PhantomData,
+    mem,
+    ptr::{
+        self,
+        NonNull, //
+    },
+};
+
+/// C's `struct rq_list`.
+///
+/// # Invariants
+///
+/// `head` is null, or the first of a chain of requests that are linked by `rq_next`, and whose last
+/// is `tail`. Nobody else follows or changes the links.
+pub(super) struct RawList {
+    head: *mut bindings::request,
+    tail: *mut bindings::request,
+}
+
+impl RawList {
+    #[inline]
+    pub(super) const fn new() -> Self {
+        // INVARIANT: Empty.
+        Self {
+            head: ptr::null_mut(),
+            tail: ptr::null_mut(),
+        }
+    }
+
+    /// Takes all requests out of `list`.
+    ///
+    /// # Safety
+    ///
+    /// `list` is valid, the caller may write it, and owns the requests in it.
+    #[inline]
+    pub(super) unsafe fn take(list: *mut bindings::rq_list) -> Self {
+        // SAFETY: By the safety requirement.
+        let taken = unsafe { mem::take(&mut *list) };
+        // INVARIANT: C's list is such a chain.
+        Self {
+            head: taken.head,
+            tail: taken.tail,
+        }
+    }
+
+    /// Leaves all requests in `list`, where there is none.
+    ///
+    /// # Safety
+    ///
+    /// `list` is valid, and the caller may write it.
+    #[inline]
+    pub(super) unsafe fn put(self, list: *mut bindings::rq_list) {
+        let raw = bindings::rq_list {
+            head: self.head,
+            tail: self.tail,
+        };
+        // SAFETY: By the safety requirement.
+        unsafe { list.write(raw) };
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.head.is_null()
+    }
+
+    /// The link of `rq` to the next.
+    ///
+    /// # Safety
+    ///
+    /// `rq` is in the list, or is put there.
+    #[inline]
+    unsafe fn next(rq: *mut bindings::request) -> *mut *mut bindings::request {
+        // SAFETY: By the safety requirement; a driver may use this field of a request it owns.
+        unsafe { &raw mut (*rq).__bindgen_anon_1.rq_next }
+    }
+
+    /// Appends `rq`.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns `rq`, which is in no list, and gives it up.
+    #[inline]
+    pub(super) unsafe fn push_back(&mut self, rq: *mut bindings::request) {
+        // SAFETY: By the safety requirement.
+        unsafe { Self::next(rq).write(ptr::null_mut()) };
+        if self.head.is_null() {
+            self.head = rq;
+        } else {
+            // SAFETY: By the type invariant, the list owns its tail.
+            unsafe { Self::next(self.tail).write(rq) };
+        }
+        // INVARIANT: `rq` is linked to by the one that was last, and links to nothing.
+        self.tail = rq;
+    }
+
+    /// Takes the first request, which the caller owns then.
+    #[inline]
+    pub(super) fn pop_front(&mut self) -> Option<*mut bindings::request> {
+        let rq = self.head;
+        if rq.is_null() {
+            return None;
+        }
+        // INVARIANT: The chain goes on behind its head. `tail` does not matter if it does not.
+        // SAFETY: By the type invariant, the list owns its head.
+        self.head = unsafe { Self::next(rq).replace(ptr::null_mut()) };
+        Some(rq)
+    }
+
+    /// Moves all requests of `other` behind those of `self`.
+    #[inline]
+    pub(super) fn append(&mut self, other: &mut Self) {
+        if other.is_empty() {
+            return;
+        }
+        let other = mem::replace(other, Self::new());
+        if self.is_empty() {
+            *self = other;
+        } else {
+            // SAFETY: By the type invariant, the list owns its tail.
+            unsafe { Self::next(self.tail).write(other.head) };
+            // INVARIANT: The second chain follows the first.
+            self.tail = other.tail;
+        }
+    }
+
+    /// Takes `rq` out if it is in the list, after which the caller owns it.
+    ///
+    /// `rq` is compared only, so it need not be valid.
+    fn remove(&mut self, rq: *mut bindings::request) -> bool {
+        let mut kept = Self::new();
+        let mut found = false;
+        while let Some(first) = self.pop_front() {
+            if first == rq {
+                found = true;
+                break;
+            }
+            // SAFETY: `pop_front` gave the request away.
+            unsafe { kept.push_back(first) };
+        }
+        kept.append(self);
+        *self = kept;
+        found
+    }
+}
+
+/// A list of requests that the driver has started.
+///
+/// A request is in one list at most, and a list takes no memory but its head, so it never fails. It
+/// is not synchronised; put it under a lock.
+///
+/// Dropping it ends all requests in it with [`BlkStatus::IOERR`](crate::block::BlkStatus::IOERR).
+///
+/// # Invariants
+///
+/// It owns the requests in it, as [`Started`] would.
+pub struct RequestList<T: Operations> {
+    list: RawList,
+    _requests: PhantomData<Started<T>>,
+}
+
+// SAFETY: It owns requests that are `Send`.
+unsafe impl<T: Operations> Send for RequestList<T> {}
+
+impl<T: Operations> RequestList<T> {
+    /// Makes an empty list.
+    #[inline]
+    pub const fn new() -> Self {
+        // INVARIANT: There is none.
+        Self {
+            list: RawList::new(),
+            _requests: PhantomData,
+        }
+    }
+
+    /// Whether no request is in the list.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Appends a request.
+    #[inline]
+    pub fn push_back(&mut self, rq: Started<T>) {
+        let rq = rq.into_inner().as_ptr().cast();
+        // INVARIANT: `into_inner` gave up the request.
+        // SAFETY: As above; a request that a `Started` owns is in no list.
+        unsafe { self.list.push_back(rq) };
+    }
+
+    /// Takes the first request.
+    #[inline]
+    pub fn pop_front(&mut self) -> Option<Started<T>> {
+        let rq = self.list.pop_front()?;
+        // SAFETY: By the type invariant, the list owned the request, which is not null.
+        Some(unsafe { Started::from_raw(NonNull::new_unchecked(Request::cast_from(rq))) })
+    }
+
+    /// Takes all requests, in order.
+    #[inline]
+    pub fn take(&mut self) -> Self {
+        mem::replace(self, Self::new())
+    }
+
+    /// Takes a request that timed out, if it is in this list.
+    ///
+    /// Takes time in proportion to the length of the list.
+    pub fn remove(&mut self, rq: &TimedOut<'_, T>) -> Option<Started<T>> {
+        if !self.list.remove(rq.as_ptr()) {
+            return None;
+        }
+        // SAFETY: By the type invariant, the list owned the request, which is not null.
+        Some(unsafe { Started::from_raw(NonNull::new_unchecked(Request::cast_from(rq.as_ptr()))) })
+    }
+}
+
+impl<T: Operations> Default for RequestList<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Operations> Drop for RequestList<T> {
+    #[inline]
+    fn drop(&mut self) {
+        while let Some(rq) = self.pop_front() {
+            drop(rq);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Which hardware queue serves which CPU, for each kind of queue.
+//!
+//! The queues of one kind follow those of the kind before it. [`QueueCounts`] says how many there
+//! are of each; the block layer spreads the CPUs over them.
+//!
+//! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
+
+use crate::{
+    bindings,
+    cpu::nr_cpu_ids,
+    prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    },
+};
+
+/// The most hardware queues there can be: C packs their index into 16 bits.
+const MAX_QUEUES: u32 = 1 << 16;
+
+/// What a hardware queue is for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum QueueKind {
+    /// Requests that no other kind of queue takes.
+    Default,
+    /// Reads.
+    Read,
+    /// Requests whose completion is polled for.
+    Poll,
+}
+
+impl QueueKind {
+    /// The kind that C calls `kind`, an `enum hctx_type`.
+    #[inline]
+    pub(super) fn from_raw(kind: c_ushort) -> Self {
+        match c_uint::from(kind) {
+            bindings::hctx_type_HCTX_TYPE_READ => Self::Read,
+            bindings::hctx_type_HCTX_TYPE_POLL => Self::Poll,
+            _ => Self::Default,
+        }
+    }
+}
+
+/// How many hardware queues there are of each kind.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::block::mq::QueueCounts;
+///
+/// let counts = QueueCounts { default: 2, poll: 1, ..QueueCounts::default() };
+/// assert_eq!(counts.total(), Some(3));
+/// assert_eq!(QueueCounts::default().total(), Some(1));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct QueueCounts {
+    /// Queues for all that the others do not take: at least one. More than there are CPUs is taken
+    /// as one for each.
+    pub default: u32,
+    /// Queues for reads only.
+    pub read: u32,
+    /// Queues that are polled.
+    pub poll: u32,
+}
+
+/// One queue for everything.
+impl Default for QueueCounts {
+    fn default() -> Self {
+        Self {
+            default: 1,
+            read: 0,
+            poll: 0,
+        }
+    }
+}
+
+impl QueueCounts {
+    /// The number of all queues together, if it can be counted.
+    pub const fn total(self) -> Option<u32> {
+        match self.default.checked_add(self.read) {
+            Some(sum) => sum.checked_add(self.poll),
+            None => None,
+        }
+    }
+
+    /// What will be made of these counts on a machine with `cpus` CPUs, by a driver that can poll
+    /// or not, in a tag set that has a map for reads or not.
+    pub(super) fn validate(self, cpus: u32, polls: bool, reads: bool) -> Result<Self> {
+        let valid = Self {
+            default: self.default.min(cpus),
+            ..self
+        };
+        if valid.default == 0 || (valid.poll > 0 && !polls) || (valid.read > 0 && !reads) {
+            return Err(EINVAL);
+        }
+        match valid.total() {
+            Some(1..=MAX_QUEUES) => Ok(valid),
+            _ => Err(EINVAL),
+        }
+    }
+
+    /// [`Self::validate`] on this machine.
+    pub(super) fn validate_here(self, polls: bool, reads: bool) -> Result<Self> {
+        self.validate(nr_cpu_ids(), polls, reads)
+    }
+
+    /// How many maps a tag set needs, in the order default, read, poll.
+    pub(super) const fn maps(self, polls: bool) -> u32 {
+        match (polls, self.read) {
+            (true, _) => 3,
+            (false, 0) => 1,
+            (false, _) => 2,
+        }
+    }
+
+    /// The number of queues, then the index of the first, of map `map`.
+    fn span(self, map: usize) -> (u32, u32) {
+        match map {
+            0 => (self.default, 0),
+            1 => (self.read, self.default),
+            _ => (self.poll, self.default.saturating_add(self.read)),
+        }
+    }
+
+    /// What to map when the block layer has prepared `queues` hardware queues: what was asked for,
+    /// what there was before if that failed, or the default kind alone.
+    fn choose(queues: u32, asked: Self, before: Self) -> Self {
+        [asked, before]
+            .into_iter()
+            .find(|counts| counts.total() == Some(queues))
+            .unwrap_or(Self {
+                default: queues,
+                read: 0,
+                poll: 0,
+            })
+    }
+}
+
+/// Counts that a callback can read while a method waits for it.
+struct SharedCounts {
+    default: Atomic<u32>,
+    read: Atomic<u32>,
+    poll: Atomic<u32>,
+}
+
+impl SharedCounts {
+    fn new(counts: QueueCounts) -> Self {
+        Self {
+            default: Atomic::new(counts.default),
+            read: Atomic::new(counts.read),
+            poll: Atomic::new(counts.poll),
+        }
+    }
+
+    // Relaxed: the callers are serialised by C's `tag_list_lock`, or by a lock held around it.
+    fn load(&self) -> QueueCounts {
+        QueueCounts {
+            default: self.default.load(Relaxed),
+            read: self.read.load(Relaxed),
+            poll: self.poll.load(Relaxed),
+        }
+    }
+
+    fn store(&self, counts: QueueCounts) {
+        self.default.store(counts.default, Relaxed);
+        self.read.store(counts.read, Relaxed);
+        self.poll.store(counts.poll, Relaxed);
+    }
+}
+
+/// The counts of a tag set: those asked for, those in force when they were, and those that the maps
+/// were last made from.
+pub(super) struct Maps {
+    asked: SharedCounts,
+    before: SharedCounts,
+    mapped: SharedCounts,
+}
+
+impl Maps {
+    pub(super) fn new(counts: QueueCounts) -> Self {
+        Self {
+            asked: SharedCounts::new(counts),
+            before: SharedCounts::new(counts),
+            mapped: SharedCounts::new(counts),
+        }
+    }
+
+    /// The counts in force.
+    pub(super) fn mapped(&self) -> QueueCounts {
+        self.mapped.load()
+    }
+
+    /// Sets what the next calls of [`Self::apply`] are to map, or to fall back from.
+    pub(super) fn ask(&self, counts: QueueCounts) {
+        self.before.store(self.mapped.load());
+        self.asked.store(counts);
+    }
+
+    /// Makes the maps of `set`.
+    ///
+    /// # Safety
+    ///
+    /// `set` is valid, has as many maps as `nr_maps` says, and the caller may write them.
+    pub(super) unsafe fn apply(&self, set: *mut bindings::blk_mq_tag_set) {
+        // SAFETY: By the safety requirements.
+        let (queues, maps) = unsafe { ((*set).nr_hw_queues, (*set).nr_maps as usize) };
+        let counts = QueueCounts::choose(queues, self.asked.load(), self.before.load());
+        for index in 0..maps.min(3) {
+            let (queues, offset) = counts.span(index);
+            // SAFETY: By the safety requirements; the set has room for three maps.
+            let map = unsafe {
+                (&raw mut (*set).map)
+                    .cast::<bindings::blk_mq_queue_map>()
+                    .add(index)
+            };
+            // SAFETY: By the safety requirements.
+            unsafe {
+                (*map).nr_queues = queues;
+                (*map).queue_offset = offset;
+            }
+            if queues > 0 {
+                // SAFETY: The map has room for all CPUs, as `nr_maps` says that it is in use.
+                unsafe { bindings::blk_mq_map_queues(map) };
+            }
+        }
+        self.mapped.store(counts);
+    }
+}
+
+#[cfg(CONFIG_RUST_KERNEL_DOCTESTS)]
+#[macros::kunit_tests(rust_block_mq_map)]
+mod tests {
+    use super::*;
+
+    const fn counts(default: u32, read: u32, poll: u32) -> QueueCounts {
+        QueueCounts {
+            default,
+            read,
+            poll,
+        }
+    }
+
+    #[test]
+    fn kinds_follow_each_other() {
+        let counts = counts(4, 2, 3);
+        assert_eq!(counts.span(0), (4, 0));
+        assert_eq!(counts.span(1), (2, 4));
+        assert_eq!(counts.span(2), (3, 6));
+        assert_eq!(counts.total(), Some(9));
+    }
+
+    #[test]
+    fn counts_are_validated() {
+        assert_eq!(counts(9, 0, 1).validate(4, true, true), Ok(counts(4, 0, 1)));
+        assert_eq!(counts(0, 0, 1).validate(4, true, true), Err(EINVAL));
+        assert_eq!(counts(1, 0, 1).validate(4, false, true), Err(EINVAL));
+        assert_eq!(counts(1, 1, 0).validate(4, true, false), Err(EINVAL));
+        assert_eq!(counts(1, u32::MAX, 1).validate(4, true, true), Err(EINVAL));
+        assert_eq!(
+            counts(1, 0, MAX_QUEUES).validate(4, true, true),
+            Err(EINVAL)
+        );
+        assert!(counts(1, 0, MAX_QUEUES - 1).validate(4, true, true).is_ok());
+    }
+
+    #[test]
+    fn a_failed_change_falls_back() {
+        let (asked, before) = (counts(4, 0, 1), counts(2, 0, 1));
+        assert_eq!(QueueCounts::choose(5, asked, before), asked);
+        assert_eq!(QueueCounts::choose(3, asked, before), before);
+        assert_eq!(QueueCounts::choose(1, asked, before), counts(1, 0, 0));
+    }
+
+    #[test]
+    fn polling_needs_all_maps() {
+        assert_eq!(counts(1, 0, 0).maps(false), 1);
+        assert_eq!(counts(1, 1, 0).maps(false), 2);
+        assert_eq!(counts(1, 0, 0).maps(true), 3);
+    }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a driver writes to serve the requests of its disks.
+//!
+//! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
+
+use super::{
+    Batch,
+    Completing,
+    Context,
+    HwQueue,
+    Idle,
+    PlugList,
+    Refused,
+    RequestTimer,
+    Started,
+    TimedOut,
+    TimeoutAction, //
+};
+use crate::{
+    error::VTABLE_DEFAULT_ERROR,
+    prelude::*, //
+};
+
+/// The driver of a kind of disk: C's `struct blk_mq_ops`.
+///
+/// An optional operation that is not implemented is not called.
+#[macros::vtable]
+pub trait Operations: Sized + 'static {
+    /// Whether `queue_rq` may sleep: [`Sleepable`](super::Sleepable) or [`Atomic`](super::Atomic).
+    type Context: Context;
+
+    /// What the driver keeps per tag set.
+    type TagSetData: Send + Sync + 'static;
+
+    /// What the driver keeps per disk. It is made before any callback for that disk, and dropped
+    /// after the last.
+    type QueueData: Send + Sync + 'static;
+
+    /// What the driver keeps per hardware queue of a disk. It is made anew for all of them whenever
+    /// the number of queues changes; old ones may be dropped later than the new ones are made.
+    type HwData: Send + Sync + 'static;
+
+    /// What the driver keeps per request. It is made with the request and lives across I/Os, so
+    /// what an earlier I/O left there is still there. Its alignment is at most that of C's `struct
+    /// request`.
+    type RequestData: Send + Sync + 'static;
+
+    /// Whether requests have a timer in them: [`Timer`](super::Timer) or
+    /// [`NoTimer`](super::NoTimer).
+    type Timer: RequestTimer;
+
+    /// Makes the data of hardware queue `index` of the disk that has the data `queue`.
+    ///
+    /// May sleep. An error fails the building of the disk, or the change of the number of queues.
+    fn init_hw_queue(
+        queue: &Self::QueueData,
+        set: &Self::TagSetData,
+        index: u32,
+    ) -> impl PinInit<Self::HwData, Error>;
+
+    /// Makes the data of a request.
+    ///
+    /// May sleep. It runs for every request of the tag set and of the I/O scheduler, and for the
+    /// one that each hardware queue has for flushes. An error fails what needed the request.
+    fn init_request(set: &Self::TagSetData) -> impl PinInit<Self::RequestData, Error>;
+
+    /// Serves a request.
+    ///
+    /// `last` is false if more requests follow at once, in which case a driver with
+    /// [`commit_rqs`](Operations::commit_rqs) may wait for them before telling the hardware.
+    ///
+    /// A request that is refused is owned by the block layer again, which queues it again or fails
+    /// it depending on the status.
+    fn queue_rq<'q>(
+        hw: HwQueue<'q, Self>,
+        rq: Idle<'q, Self>,
+        last: bool,
+    ) -> core::result::Result<(), Refused<'q, Self>>;
+
+    /// Serves several requests of one disk, not all of one hardware queue.
+    ///
+    /// What is left in the list, or put back, goes to [`queue_rq`](Operations::queue_rq) one by
+    /// one.
+    fn queue_rqs<'q>(_rqs: &mut PlugList<'q, Self>) {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Tells the hardware about requests that were queued with `last` false, since no more follow.
+    fn commit_rqs(_hw: HwQueue<'_, Self>) {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Ends a request after [`Started::complete`].
+    ///
+    /// Runs in soft interrupt context, or directly in that of the caller of `complete`. Must not
+    /// sleep.
+    fn complete(_rq: Completing<Self>) {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Goes on with a request after [`Started::delay`].
+    ///
+    /// Runs in hard interrupt context. Must not sleep.
+    fn expired(_rq: Started<Self>) {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Ends requests of a polled hardware queue that are done, and returns how many.
+    ///
+    /// Must not sleep.
+    fn poll<'q>(_hw: HwQueue<'q, Self>, _batch: &mut Batch<'_, Self>) -> u32 {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Decides about a request that has not ended within the timeout of the tag set.
+    ///
+    /// May sleep. It can run while the owner of the request ends it, so what it sees is the shared
+    /// view only; see [`TimedOut`] for the ways to take the request over.
+    fn timeout(_rq: &TimedOut<'_, Self>) -> TimeoutAction {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+}

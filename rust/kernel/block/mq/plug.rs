@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The requests that a driver is given at once.
+//!
+//! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
+
+use super::{
+    list::RawList,
+    Idle,
+    Operations,
+    Refused, //
+};
+use crate::bindings;
+use core::marker::PhantomData;
+
+/// The requests that [`Operations::queue_rqs`] is given.
+///
+/// # Invariants
+///
+/// It owns the requests in both lists, which were given to the callback `'q` and are not started.
+pub struct PlugList<'q, T: Operations> {
+    /// Those to come.
+    next: RawList,
+    /// Those that go back.
+    back: RawList,
+    _callback: PhantomData<(fn(&'q ()) -> &'q (), fn() -> T)>,
+}
+
+impl<'q, T: Operations> PlugList<'q, T> {
+    /// Calls `f` with the requests in `list`, where those that are left are put back.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the requests in `list`, is in the callback `'q` and may write the list.
+    #[inline]
+    pub(super) unsafe fn lend(list: *mut bindings::rq_list, f: impl FnOnce(&mut Self)) {
+        // INVARIANT: By the safety requirement.
+        let mut this = Self {
+            // SAFETY: By the safety requirement.
+            next: unsafe { RawList::take(list) },
+            back: RawList::new(),
+            _callback: PhantomData,
+        };
+        f(&mut this);
+        this.back.append(&mut this.next);
+        // SAFETY: By the safety requirement.
+        unsafe { this.back.put(list) };
+    }
+
+    /// Takes the next request.
+    #[inline]
+    pub fn pop(&mut self) -> Option<Idle<'q, T>> {
+        // SAFETY: By the type invariant.
+        self.next
+            .pop_front()
+            .map(|rq| unsafe { Idle::from_raw(rq) })
+    }
+
+    /// Whether no request is left to take.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.next.is_empty()
+    }
+
+    /// Puts back a request that was refused.
+    ///
+    /// If its status says that it is to be queued again, it goes to
+    /// [`Operations::queue_rq`] after this callback, else it ends with that status.
+    #[inline]
+    pub fn push_back(&mut self, refused: Refused<'q, T>) {
+        if refused.status().is_retried() {
+            let (rq, _) = refused.into_raw();
+            // INVARIANT: It was taken from this list, as `'q` shows.
+            // SAFETY: `into_raw` gave up the request.
+            unsafe { self.back.push_back(rq) };
+        }
+    }
+}

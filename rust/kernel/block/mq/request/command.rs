@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What lies behind C's `struct request`: the driver's data of a request.
+
+use super::super::Operations;
+use super::timer::{
+    Callback,
+    Slot,
+    Timer, //
+};
+use crate::{
+    bindings,
+    prelude::*,
+    sync::atomic::{
+        Acquire,
+        Atomic,
+        Relaxed,
+        Release, //
+    },
+};
+
+use core::mem::offset_of;
+
+/// The request has an owner.
+const OWNED: u32 = 0;
+/// The request has no owner until it times out.
+const PARKED: u32 = 1;
+
+/// The private part of a request: made in `init_request`, dropped in `exit_request`, the same for
+/// many I/Os in between.
+#[pin_data]
+pub(in super::super) struct Command<T: Operations> {
+    #[pin]
+    timer: T::Timer,
+    parked: Atomic<u32>,
+    #[pin]
+    data: T::RequestData,
+}
+
+impl<T: Operations> Command<T> {
+    pub(in super::super) fn new(
+        callback: Callback,
+        data: impl PinInit<T::RequestData, Error>,
+    ) -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            timer <- T::Timer::new(callback),
+            parked: Atomic::new(OWNED),
+            data <- data,
+        }? Error)
+    }
+
+    /// The command in which `timer` is.
+    ///
+    /// # Safety
+    ///
+    /// `timer` points to the timer in a command.
+    #[inline]
+    pub(in super::super) unsafe fn of_timer(timer: *mut bindings::hrtimer) -> *const Self {
+        // SAFETY: By the safety requirement, the result is in the same allocation.
+        unsafe { timer.cast_const().byte_sub(offset_of!(Self, timer)).cast() }
+    }
+
+    /// The driver's data.
+    #[inline]
+    pub(super) fn data(&self) -> &T::RequestData {
+        &self.data
+    }
+
+    /// Gives the request up until [`Self::claim`].
+    ///
+    /// What was done before is seen by whoever claims it.
+    #[inline]
+    pub(super) fn park(&self) {
+        self.parked.store(PARKED, Release);
+    }
+
+    /// Takes the request that was given up by [`Self::park`], if it was; only one caller succeeds.
+    pub(super) fn claim(&self) -> bool {
+        self.parked.load(Relaxed) == PARKED && self.parked.cmpxchg(PARKED, OWNED, Acquire).is_ok()
+    }
+}
+
+impl<T: Operations<Timer = Timer>> Command<T> {
+    /// The timer in the command at `this`.
+    ///
+    /// # Safety
+    ///
+    /// `this` points to a command.
+    #[inline]
+    pub(super) unsafe fn timer(this: *const Self) -> *const Timer {
+        // SAFETY: By the safety requirement, for the field projection.
+        unsafe { &raw const (*this).timer }
+    }
+}
+
+/// The size of a command in bytes, for C.
+pub(in super::super) const fn command_size<T: Operations>() -> u32 {
+    // C puts several requests into one allocation of 16 pages at most, and does not check that even
+    // one fits.
+    const_assert!(size_of::<Command<T>>() <= 16384);
+    size_of::<Command<T>>() as u32
+}

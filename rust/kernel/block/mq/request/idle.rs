@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A request that the driver was given, and has not started.
+
+use super::super::{
+    Operations,
+    Scope, //
+};
+use super::{
+    Request,
+    Started, //
+};
+use crate::{
+    bindings,
+    block::BlkStatus, //
+};
+use core::{
+    marker::PhantomData,
+    mem::ManuallyDrop,
+    ops::Deref,
+    ptr::NonNull, //
+};
+
+/// A request that the driver was given, and has not started.
+///
+/// It is either started, or given back, before the callback `'q` that was given it returns; it can
+/// be kept nowhere else. Dropping it ends it with [`BlkStatus::IOERR`].
+///
+/// # Invariants
+///
+/// It owns the request, which is not started, and whose data is initialised. `'q` is the callback
+/// that runs.
+#[must_use = "dropping a request ends it with an I/O error"]
+pub struct Idle<'q, T: Operations> {
+    rq: NonNull<Request<T>>,
+    /// Invariant in `'q`: a request of one callback is not one of another.
+    _callback: PhantomData<fn(&'q ()) -> &'q ()>,
+}
+
+impl<'q, T: Operations> Idle<'q, T> {
+    /// # Safety
+    ///
+    /// The type invariant holds, and ownership goes to the result.
+    #[inline]
+    pub(in super::super) unsafe fn from_raw(rq: *mut bindings::request) -> Self {
+        // INVARIANT: By the safety requirement.
+        Self {
+            // SAFETY: By the safety requirement.
+            rq: unsafe { NonNull::new_unchecked(Request::cast_from(rq)) },
+            _callback: PhantomData,
+        }
+    }
+
+    /// Gives up ownership.
+    #[inline]
+    fn into_inner(self) -> NonNull<Request<T>> {
+        ManuallyDrop::new(self).rq
+    }
+
+    /// A token for what `queue_rq` may do.
+    #[inline]
+    pub fn scope(&self) -> Scope<'q, T::Context> {
+        // SAFETY: By the type invariant, and because the handle cannot be sent, the caller runs in
+        // the callback, which is one that queues requests.
+        unsafe { Scope::new() }
+    }
+
+    /// Starts the request: from now on it can time out, and it has to be ended.
+    #[inline]
+    pub fn start(self) -> Started<T> {
+        let rq = self.into_inner();
+        // SAFETY: By the type invariant, which `into_inner` hands over.
+        unsafe {
+            bindings::blk_mq_start_request(rq.as_ref().as_raw());
+            Started::from_raw(rq)
+        }
+    }
+
+    /// Refuses the request, for `queue_rq` to return.
+    ///
+    /// With [`BlkStatus::RESOURCE`] or [`BlkStatus::DEV_RESOURCE`] the block layer queues it again,
+    /// else it ends it with the status.
+    #[inline]
+    pub fn refuse(self, status: BlkStatus) -> Refused<'q, T> {
+        // INVARIANT: By the type invariant.
+        Refused {
+            rq: self.into_inner(),
+            status,
+            _callback: PhantomData,
+        }
+    }
+
+    /// Has the request queued again, now if `kick`, else when another one is.
+    #[inline]
+    pub fn requeue(self, kick: bool) {
+        let rq = self.into_inner();
+        // SAFETY: By the type invariant, which `into_inner` hands over.
+        unsafe { bindings::blk_mq_requeue_request(rq.as_ref().as_raw(), kick) };
+    }
+}
+
+impl<T: Operations> Deref for Idle<'_, T> {
+    type Target = Request<T>;
+
+    #[inline]
+    fn deref(&self) -> &Request<T> {
+        // SAFETY: By the type invariant, it owns the request.
+        unsafe { self.rq.as_ref() }
+    }
+}
+
+impl<T: Operations> Drop for Idle<'_, T> {
+    #[cold]
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant, it owns the request, which does not exist any more after.
+        unsafe { bindings::blk_mq_end_request(self.as_raw(), BlkStatus::IOERR.as_raw()) };
+    }
+}
+
+/// A request that the driver refuses, for `queue_rq` to return.
+///
+/// Dropping it does what the block layer would: it queues the request again, or ends it.
+///
+/// # Invariants
+///
+/// As for [`Idle`].
+#[must_use = "a refusal is returned by `queue_rq`"]
+pub struct Refused<'q, T: Operations> {
+    rq: NonNull<Request<T>>,
+    status: BlkStatus,
+    _callback: PhantomData<fn(&'q ()) -> &'q ()>,
+}
+
+impl<T: Operations> Refused<'_, T> {
+    /// Why the request is refused.
+    #[inline]
+    pub fn status(&self) -> BlkStatus {
+        self.status
+    }
+
+    /// Gives the request back to whoever called the callback.
+    #[inline]
+    pub(in super::super) fn into_raw(self) -> (*mut bindings::request, BlkStatus) {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: By the type invariant.
+        (unsafe { this.rq.as_ref() }.as_raw(), this.status)
+    }
+}
+
+impl<T: Operations> Drop for Refused<'_, T> {
+    #[cold]
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant.
+        let rq = unsafe { self.rq.as_ref() }.as_raw();
+        if self.status.is_retried() {
+            // SAFETY: By the type invariant, it owns the request.
+            unsafe { bindings::blk_mq_requeue_request(rq, true) };
+        } else {
+            // SAFETY: As above.
+            unsafe { bindings::blk_mq_end_request(rq, self.status.as_raw()) };
+        }
+    }
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A request that the driver has started.
+
+use super::super::Operations;
+use super::{
+    timer::Timer,
+    Command,
+    Request, //
+};
+use crate::{
+    bindings,
+    block::{
+        status,
+        BlkResult,
+        BlkStatus, //
+    },
+    prelude::*,
+    time::Delta, //
+};
+use core::{
+    mem::ManuallyDrop,
+    ops::Deref,
+    ptr::NonNull, //
+};
+
+/// A request that the driver has started.
+///
+/// It can be kept, and sent anywhere. Dropping it ends it with [`BlkStatus::IOERR`].
+///
+/// # Invariants
+///
+/// It owns the request, which is started, and in no list, timer or batch.
+#[must_use = "dropping a request ends it with an I/O error"]
+pub struct Started<T: Operations> {
+    rq: NonNull<Request<T>>,
+}
+
+// SAFETY: A request may be ended anywhere, and the driver's data in it is `Send` and `Sync`.
+unsafe impl<T: Operations> Send for Started<T> {}
+
+impl<T: Operations> Started<T> {
+    /// # Safety
+    ///
+    /// The type invariant holds, and ownership goes to the result.
+    #[inline]
+    pub(in super::super) unsafe fn from_raw(rq: NonNull<Request<T>>) -> Self {
+        // INVARIANT: By the safety requirement.
+        Self { rq }
+    }
+
+    /// Gives up ownership.
+    #[inline]
+    pub(in super::super) fn into_inner(self) -> NonNull<Request<T>> {
+        ManuallyDrop::new(self).rq
+    }
+
+    /// Gives up ownership, for C to take.
+    #[inline]
+    fn into_raw(self) -> *mut bindings::request {
+        // SAFETY: By the type invariant, until C has it.
+        unsafe { self.into_inner().as_ref() }.as_raw()
+    }
+
+    /// Ends the request.
+    #[inline]
+    pub fn end(self, result: BlkResult) {
+        // SAFETY: By the type invariant, which `into_raw` hands over.
+        unsafe { bindings::blk_mq_end_request(self.into_raw(), status::as_raw(result)) };
+    }
+
+    /// Has [`Operations::complete`] called with the request, on the CPU that submitted it or near,
+    /// in soft interrupt context if that is another one.
+    #[inline]
+    pub fn complete(self) {
+        const_assert!(T::HAS_COMPLETE);
+        // SAFETY: By the type invariant, which `into_raw` hands over. The vtable has `complete`.
+        unsafe { bindings::blk_mq_complete_request(self.into_raw()) };
+    }
+
+    /// Has the request queued again, now if `kick`, else when another one is.
+    #[inline]
+    pub fn requeue(self, kick: bool) {
+        // SAFETY: By the type invariant, which `into_raw` hands over.
+        unsafe { bindings::blk_mq_requeue_request(self.into_raw(), kick) };
+    }
+
+    /// Lets go of the request until it times out.
+    ///
+    /// [`TimedOut::claim`](super::TimedOut::claim) gets it back.
+    #[inline]
+    pub fn park(self) {
+        const_assert!(T::HAS_TIMEOUT);
+        let rq = self.into_inner();
+        // After this, another CPU may own and end the request.
+        //
+        // SAFETY: By the type invariant. The private part outlives the call, because the tag set
+        // cannot go while the timeout handler runs that claims the request.
+        unsafe { (*Request::command_of(rq.as_ptr())).park() };
+    }
+}
+
+impl<T: Operations<Timer = Timer>> Started<T> {
+    /// Has [`Operations::expired`] called with the request after `delay`.
+    #[inline]
+    pub fn delay(self, delay: Delta) {
+        const_assert!(T::HAS_EXPIRED);
+        let rq = self.into_inner();
+        // SAFETY: By the type invariant, the timer does not run. The callback is the one in the
+        // vtable of `T`, which takes over the ownership that `into_inner` gave up.
+        unsafe { Timer::start(Command::timer(Request::command_of(rq.as_ptr())), delay) };
+    }
+}
+
+impl<T: Operations> Deref for Started<T> {
+    type Target = Request<T>;
+
+    #[inline]
+    fn deref(&self) -> &Request<T> {
+        // SAFETY: By the type invariant, it owns the request.
+        unsafe { self.rq.as_ref() }
+    }
+}
+
+impl<T: Operations> Drop for Started<T> {
+    #[cold]
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant, it owns the request, which does not exist any more after.
+        unsafe { bindings::blk_mq_end_request(self.as_raw(), BlkStatus::IOERR.as_raw()) };
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The timer inside a request.
+//!
+//! It is set up once with the request, and gone only when its callback has returned. The kernel
+//! crate's own `HrTimer` takes an owning pointer, which a request is not.
+//!
+//! C header: [`include/linux/hrtimer.h`](srctree/include/linux/hrtimer.h)
+
+use crate::{
+    bindings,
+    prelude::*,
+    time::Delta,
+    types::Opaque, //
+};
+
+/// The function that C calls when a timer expires.
+pub(in super::super) type Callback =
+    unsafe extern "C" fn(*mut bindings::hrtimer) -> bindings::hrtimer_restart;
+
+mod private {
+    use super::*;
+
+    /// What the block layer asks of a [`RequestTimer`](super::RequestTimer).
+    pub trait Slot: Sized {
+        /// Makes the timer, which will call `callback`.
+        fn new(callback: Callback) -> impl PinInit<Self>;
+    }
+}
+
+pub(in super::super) use private::Slot;
+
+/// Whether requests have a timer in them; one of [`Timer`] or [`NoTimer`].
+pub trait RequestTimer: private::Slot + 'static {}
+
+/// Requests have no timer.
+pub struct NoTimer(());
+
+impl private::Slot for NoTimer {
+    fn new(_callback: Callback) -> impl PinInit<Self> {
+        Self(())
+    }
+}
+
+impl RequestTimer for NoTimer {}
+
+/// Requests have a timer, so [`Started::delay`](super::Started::delay) can be called.
+///
+/// # Invariants
+///
+/// `inner` is set up by `hrtimer_setup`.
+#[pin_data(PinnedDrop)]
+pub struct Timer {
+    #[pin]
+    inner: Opaque<bindings::hrtimer>,
+}
+
+impl private::Slot for Timer {
+    fn new(callback: Callback) -> impl PinInit<Self> {
+        pin_init!(Self {
+            // INVARIANT: Set up here.
+            inner <- Opaque::ffi_init(|slot| {
+                // SAFETY: `slot` is valid, and is pinned until `Drop` has cancelled the timer.
+                unsafe {
+                    bindings::hrtimer_setup(
+                        slot,
+                        Some(callback),
+                        bindings::CLOCK_MONOTONIC as bindings::clockid_t,
+                        bindings::hrtimer_mode_HRTIMER_MODE_REL,
+                    )
+                }
+            }),
+        })
+    }
+}
+
+impl RequestTimer for Timer {}
+
+impl Timer {
+    /// Starts the timer at `this`, which expires after `delay`, at once if that is negative.
+    ///
+    /// # Safety
+    ///
+    /// `this` points to a timer that is not running, and what its callback requires holds from now
+    /// on.
+    #[inline]
+    pub(super) unsafe fn start(this: *const Self, delay: Delta) {
+        // SAFETY: By the safety requirement, for the field projection.
+        let timer = Opaque::cast_into(unsafe { &raw const (*this).inner });
+        // SAFETY: By the safety requirements. The callback may run before this returns; then the
+        // timer is still allocated, because dropping it waits for C to be done with it.
+        unsafe {
+            bindings::hrtimer_start_range_ns(
+                timer,
+                delay.as_nanos(),
+                0,
+                bindings::hrtimer_mode_HRTIMER_MODE_REL,
+            )
+        };
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for Timer {
+    fn drop(self: Pin<&mut Self>) {
+        // A request that goes is not in flight, so the timer does not run; but the callback that
+        // ended the last I/O may not have returned yet.
+        //
+        // SAFETY: By the type invariant.
+        unsafe { bindings::hrtimer_cancel(self.inner.get()) };
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The part of a tag set that callbacks see.
+
+use super::{
+    hw_queue::Retired,
+    map::{
+        Maps,
+        QueueCounts, //
+    },
+    Operations, //
+};
+use crate::{
+    bindings,
+    prelude::*, //
+};
+
+/// What `driver_data` of C's tag set points to.
+///
+/// It is complete before C's tag set is allocated, because callbacks run while it is.
+#[pin_data]
+pub(super) struct Shared<T: Operations> {
+    pub(super) maps: Maps,
+    #[pin]
+    pub(super) retired: Retired<T>,
+    #[pin]
+    pub(super) data: T::TagSetData,
+}
+
+impl<T: Operations> Shared<T> {
+    pub(super) fn new(
+        counts: QueueCounts,
+        data: impl PinInit<T::TagSetData, Error>,
+    ) -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            maps: Maps::new(counts),
+            retired <- Retired::new(),
+            data <- data,
+        }? Error)
+    }
+
+    /// The shared part of `set`.
+    ///
+    /// # Safety
+    ///
+    /// `set` is, or is becoming, the tag set in a [`TagSet<T>`](super::TagSet) that outlives `'a`.
+    pub(super) unsafe fn from_raw<'a>(set: *mut bindings::blk_mq_tag_set) -> &'a Self {
+        // SAFETY: By the safety requirement, `driver_data` points to the shared part of the same
+        // tag set.
+        unsafe { &*(*set).driver_data.cast::<Self>() }
+    }
+}

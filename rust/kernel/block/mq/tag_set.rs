@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The requests that disks share.
+//!
+//! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
+
+use super::{
+    request::command_size,
+    shared::Shared,
+    vtable::Vtable,
+    Context,
+    Operations,
+    QueueCounts, //
+};
+use crate::{
+    bindings,
+    error::to_result,
+    new_mutex,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    },
+    time::{
+        msecs_to_jiffies,
+        Delta, //
+    },
+    types::Opaque, //
+};
+
+/// How to make a [`TagSet`].
+///
+/// # Examples
+///
+/// ```
+/// use kernel::{block::mq::{QueueCounts, TagSetOptions}, time::Delta};
+///
+/// let options = TagSetOptions {
+///     queues: QueueCounts { default: 4, ..QueueCounts::default() },
+///     timeout: Some(Delta::from_secs(5)),
+///     ..TagSetOptions::default()
+/// };
+/// assert_eq!(options.depth, 64);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct TagSetOptions {
+    /// How many hardware queues each disk has.
+    pub queues: QueueCounts,
+    /// How many requests each hardware queue has: not zero, and 10240 at most, to which more is
+    /// reduced.
+    pub depth: u32,
+    /// The memory node to allocate from, which must be on line, or any.
+    pub node: Option<u32>,
+    /// How long a request may take before [`Operations::timeout`] is asked, in steps of a
+    /// millisecond, or the block layer's choice of 30 seconds.
+    pub timeout: Option<Delta>,
+    /// No I/O scheduler unless the user asks for one.
+    pub no_sched: bool,
+    /// All hardware queues share `depth` requests.
+    pub shared_bitmap: bool,
+}
+
+impl Default for TagSetOptions {
+    fn default() -> Self {
+        Self {
+            queues: QueueCounts::default(),
+            depth: 64,
+            node: None,
+            timeout: None,
+            no_sched: false,
+            shared_bitmap: false,
+        }
+    }
+}
+
+impl TagSetOptions {
+    /// The tag set to hand to C, with the counts validated already.
+    fn as_raw<T: Operations>(
+        &self,
+        counts: QueueCounts,
+        shared: *const Shared<T>,
+    ) -> Result<bindings::blk_mq_tag_set> {
+        Ok(bindings::blk_mq_tag_set {
+            ops: Vtable::<T>::get(),
+            nr_maps: counts.maps(T::HAS_POLL),
+            nr_hw_queues: counts.total().ok_or(EINVAL)?,
+            queue_depth: self.depth,
+            cmd_size: command_size::<T>(),
+            numa_node: self.node()?,
+            timeout: self.jiffies(),
+            flags: self.flags::<T>(),
+            driver_data: shared.cast_mut().cast(),
+            ..pin_init::zeroed()
+        })
+    }
+
+    fn node(&self) -> Result<c_int> {
+        match self.node {
+            None => Ok(bindings::NUMA_NO_NODE),
+            // SAFETY: The helper takes any number.
+            Some(node) if unsafe { bindings::blk_node_online(node) } => {
+                Ok(node.try_into().map_err(|_| EINVAL)?)
+            }
+            Some(_) => Err(EINVAL),
+        }
+    }
+
+    /// The timeout in jiffies, at least one; zero for the block layer's choice.
+    fn jiffies(&self) -> c_uint {
+        self.timeout.map_or(0, |timeout| {
+            let milliseconds = timeout.as_millis().clamp(1, i64::from(i32::MAX)) as u32;
+            msecs_to_jiffies(milliseconds).clamp(1, i32::MAX as _) as c_uint
+        })
+    }
+
+    fn flags<T: Operations>(&self) -> c_uint {
+        let bit = |set: bool, flag: c_uint| if set { flag } else { 0 };
+        bit(T::Context::MAY_SLEEP, bindings::BLK_MQ_F_BLOCKING)
+            | bit(self.no_sched, bindings::BLK_MQ_F_NO_SCHED_BY_DEFAULT)
+            | bit(self.shared_bitmap, bindings::BLK_MQ_F_TAG_HCTX_SHARED)
+    }
+}
+
+/// The requests of one disk, or of several that share them: C's `struct blk_mq_tag_set`.
+///
+/// # Invariants
+///
+/// `inner` is allocated with the vtable of `T`, and its `driver_data` points to `shared`.
+#[pin_data(PinnedDrop)]
+pub struct TagSet<T: Operations> {
+    #[pin]
+    shared: Shared<T>,
+    /// Held while hardware queues come or go other than under locks of C.
+    #[pin]
+    resize: Mutex<()>,
+    #[pin]
+    inner: Opaque<bindings::blk_mq_tag_set>,
+}
+
+// SAFETY: C's tag set is synchronised, and the driver's data is `Send` and `Sync`.
+unsafe impl<T: Operations> Send for TagSet<T> {}
+
+// SAFETY: As above.
+unsafe impl<T: Operations> Sync for TagSet<T> {}
+
+impl<T: Operations> TagSet<T> {
+    /// Makes a tag set.
+    ///
+    /// Fails with `EINVAL` if an option makes no sense or asks for polled queues of a driver that
+    /// does not poll, `ENOMEM` if memory is short, or with what the initialisers fail with.
+    pub fn new(
+        options: TagSetOptions,
+        data: impl PinInit<T::TagSetData, Error>,
+    ) -> Result<Arc<Self>> {
+        let counts = options.queues.validate_here(T::HAS_POLL, true)?;
+        Arc::pin_init(
+            try_pin_init!(&this in Self {
+                shared <- Shared::new(counts, data),
+                resize <- new_mutex!((), "block_mq_resize"),
+                // INVARIANT: `shared` is initialised, and `this` does not move.
+                inner <- Opaque::try_ffi_init(move |slot: *mut bindings::blk_mq_tag_set| {
+                    // SAFETY: `this` is valid for the field projection.
+                    let shared = unsafe { &raw const (*this.as_ptr()).shared };
+                    // SAFETY: `slot` is valid for writes.
+                    unsafe { slot.write(options.as_raw(counts, shared)?) };
+                    // SAFETY: All that drivers set is set.
+                    to_result(unsafe { bindings::blk_mq_alloc_tag_set(slot) })
+                }),
+            }? Error),
+            GFP_KERNEL,
+        )
+    }
+
+    /// What the driver keeps for the tag set.
+    pub fn data(&self) -> &T::TagSetData {
+        &self.shared.data
+    }
+
+    /// How many hardware queues each disk has now.
+    pub fn queue_counts(&self) -> QueueCounts {
+        self.shared.maps.mapped()
+    }
+
+    /// How many requests each hardware queue has, which may be less than was asked for.
+    pub fn depth(&self) -> u32 {
+        // SAFETY: By the type invariant; the field does not change any more.
+        unsafe { (*self.inner.get()).queue_depth }
+    }
+
+    /// Changes the number of hardware queues of all disks on the tag set, while they are in use.
+    ///
+    /// Waits until their requests have ended, so it must not be called from a callback of the
+    /// driver, nor with a lock held that ending a request needs.
+    ///
+    /// Fails with `EINVAL` if the counts make no sense for this tag set, `ENOMEM` if the queues
+    /// could not be made. After a failure the old counts are in force.
+    pub fn set_queue_counts(&self, counts: QueueCounts) -> Result {
+        // SAFETY: By the type invariant; the field does not change any more.
+        let reads = unsafe { (*self.inner.get()).nr_maps } > 1;
+        let counts = counts.validate_here(T::HAS_POLL, reads)?;
+        let total = counts.total().ok_or(EINVAL)?;
+
+        let _resize = self.resize.lock();
+        self.shared.maps.ask(counts);
+        // SAFETY: By the type invariant.
+        unsafe { bindings::blk_mq_update_nr_hw_queues(self.inner.get(), total.try_into()?) };
+        self.reap();
+        let mapped = self.shared.maps.mapped();
+        self.shared.maps.ask(mapped);
+        if mapped == counts {
+            Ok(())
+        } else {
+            Err(ENOMEM)
+        }
+    }
+
+    /// Runs `f` while the number of hardware queues does not change.
+    pub(crate) fn with_fixed_queues<R>(
+        &self,
+        f: impl FnOnce(*mut bindings::blk_mq_tag_set) -> R,
+    ) -> R {
+        let _resize = self.resize.lock();
+        f(self.inner.get())
+    }
+
+    /// Waits for the callbacks that run, then drops the data of hardware queues that are gone.
+    pub(crate) fn reap(&self) {
+        self.shared.retired.reap(|| {
+            // SAFETY: By the type invariant.
+            unsafe { bindings::blk_mq_wait_quiesce_done(self.inner.get()) }
+        });
+    }
+}
+
+#[pinned_drop]
+impl<T: Operations> PinnedDrop for TagSet<T> {
+    fn drop(self: Pin<&mut Self>) {
+        // SAFETY: By the type invariant. Every disk on it holds a reference, so there is none.
+        unsafe { bindings::blk_mq_free_tag_set(self.inner.get()) };
+    }
+}

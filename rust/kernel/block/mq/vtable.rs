@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The functions that C calls, which call the driver.
+//!
+//! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
+
+use super::{
+    hw_queue::Slot,
+    request::Command,
+    shared::Shared,
+    Batch,
+    Completing,
+    HwQueue,
+    Idle,
+    Operations,
+    PlugList,
+    Request,
+    Started,
+    TimedOut, //
+};
+use crate::{
+    bindings,
+    error::from_result,
+    prelude::*, //
+};
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+
+/// The `blk_mq_ops` of a driver.
+///
+/// The callbacks share one safety requirement: C calls them through this table, with what the
+/// header promises, for a tag set or disk that was made with this table.
+pub(super) struct Vtable<T: Operations>(PhantomData<T>);
+
+impl<T: Operations> Vtable<T> {
+    const OPS: bindings::blk_mq_ops = bindings::blk_mq_ops {
+        queue_rq: Some(Self::queue_rq),
+        queue_rqs: if T::HAS_QUEUE_RQS {
+            Some(Self::queue_rqs)
+        } else {
+            None
+        },
+        commit_rqs: if T::HAS_COMMIT_RQS {
+            Some(Self::commit_rqs)
+        } else {
+            None
+        },
+        get_budget: None,
+        put_budget: None,
+        set_rq_budget_token: None,
+        get_rq_budget_token: None,
+        timeout: if T::HAS_TIMEOUT {
+            Some(Self::timeout)
+        } else {
+            None
+        },
+        poll: if T::HAS_POLL { Some(Self::poll) } else { None },
+        complete: if T::HAS_COMPLETE {
+            Some(Self::complete)
+        } else {
+            None
+        },
+        init_hctx: Some(Self::init_hctx),
+        exit_hctx: Some(Self::exit_hctx),
+        init_request: Some(Self::init_request),
+        exit_request: if core::mem::needs_drop::<Command<T>>() {
+            Some(Self::exit_request)
+        } else {
+            None
+        },
+        cleanup_rq: None,
+        busy: None,
+        map_queues: Some(Self::map_queues),
+        #[cfg(CONFIG_BLK_DEBUG_FS)]
+        show_rq: None,
+    };
+
+    pub(super) const fn get() -> &'static bindings::blk_mq_ops {
+        &Self::OPS
+    }
+
+    /// # Safety
+    ///
+    /// See [`Vtable`].
+    unsafe extern "C" fn queue_rq(
+        hctx: *mut bindings::blk_mq_hw_ctx,
+        data: *const bindings::blk_mq_queue_data,
+    ) -> bindings::blk_status_t {
+        // SAFETY: C gives the driver a request that is not started, of a hardware queue that is
+        // initialised. Neither it nor the disk goes before the read section of RCU, or SRCU, has
+        // passed that C is in.
+        let (hw, rq, last) = unsafe {
+            (
+                HwQueue::from_raw(NonNull::new_unchecked(hctx)),
+                Idle::from_raw((*data).rq),
+                (*data).last,
+            )
+        };
+        match T::queue_rq(hw, rq, last) {
+            Ok(()) => bindings::BLK_STS_OK as bindings::blk_status_t,
+            // C owns the request again, and it is this one: there is no other of this lifetime.
+            Err(refused) => refused.into_raw().1.as_raw(),
+        }
+    }
+
+    /// # Safety
+    ///
+    /// See [`Vtable`].
+    unsafe extern "C" fn queue_rqs(list: *mut bindings::rq_list) {
+        // SAFETY: C gives the driver the requests in the list, and takes back those that are left.
+        unsafe { PlugList::lend(list, T::queue_rqs) }
+    }
+
+    /// # Safety
+    ///
+    /// See [`Vtable`].
+    unsafe extern "C" fn commit_rqs(hctx: *mut bindings::blk_mq_hw_ctx) {
+        // SAFETY: As in `queue_rq`.
+        T::commit_rqs(unsafe { HwQueue::from_raw(NonNull::new_unchecked(hctx)) })
+    }
+
+    /// # Safety
+    ///
+    /// See [`Vtable`].
+    unsafe extern "C" fn complete(rq: *mut bindings::request) {
+        // SAFETY: C gives back what `Started::complete` gave it.
+        T::complete(unsafe { Completing::from_raw(rq) })
+    }
+
+    /// # Safety
+    ///
+    /// C calls it for a timer in a request that [`Started::delay`] has started.
+    unsafe extern "C" fn expired(timer: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
+        // SAFETY: By the safety requirement.
+        let command = unsafe { Command::<T>::of_timer(timer) };
+        // SAFETY: `delay` gave up ownership to this callback.
+        T::expired(unsafe { Started::from_raw(Request::of_command(command)) });
+        bindings::hrtimer_restart_HRTIMER_NORESTART
+    }
+
+    /// # Safety
+    ///
+    /// See [`Vtable`].
+    unsafe extern "C" fn timeout(rq: *mut bindings::request) -> bindings::blk_eh_timer_return {
+        // SAFETY: C holds a reference to the request, as it found it through its tag, and has waited
+        // for `queue_rq` to return.
+        T::timeout(&unsafe { TimedOut::from_raw(rq) }).as_raw()
+    }
+
+    /// # Safety
+    ///
+    /// See [`Vtable`].
+    unsafe extern "C" fn poll(
+        hctx: *mut bindings::blk_mq_hw_ctx,
+        batch: *mut bindings::io_comp_batch,
+    ) -> c_int {
+        // Whoever polls remembers the index of the queue from before the number of queues changed.
+        let Some(hctx) = NonNull::new(hctx) else {
+            return 0;
+        };
+        // SAFETY: C holds a reference to the use of the disk, so that its queues do not go, and
+        // lends the batch, if any.
+        let (hw, mut batch) = unsafe { (HwQueue::from_raw(hctx), Batch::lent(batch)) };
+        T::poll(hw, &mut batch).try_into().unwrap_or(c_int::MAX)
+    }
+
+    /// # Safety
+    ///
+    /// See [`Vtable`].
+    unsafe extern "C" fn init_hctx(
+        hctx: *mut bindings::blk_mq_hw_ctx,
+        shared: *mut c_void,
+        index: c_uint,
+    ) -> c_int {
+        // SAFETY: C hands on the `driver_data` of the tag set, which outlives its queues. The data
+        // of the disk was there before the disk.
+        let (shared, queue) = unsafe {
+            (
+                &*shared.cast::<Shared<T>>(),
+                &*(*(*hctx).queue).queuedata.cast::<T::QueueData>(),
+            )
+        };
+        from_result(|| {
+            // SAFETY: C initialises the queue, and has taken down what it had.
+            unsafe { Slot::<T>::install(hctx, T::init_hw_queue(queue, &shared.data, index)) }?;
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// See [`Vtable`].
+    unsafe extern "C" fn exit_hctx(hctx: *mut bindings::blk_mq_hw_ctx, _index: c_uint) {
+        // SAFETY: The tag set outlives its queues. C calls this once for each success of
+        // `init_hctx`, when no request can enter the queue any more.
+        unsafe {
+            Shared::<T>::from_raw((*(*hctx).queue).tag_set)
+                .retired
+                .retire(hctx)
+        };
+    }
+
+    /// # Safety
+    ///
+    /// See [`Vtable`].
+    unsafe extern "C" fn init_request(
+        set: *mut bindings::blk_mq_tag_set,
+        rq: *mut bindings::request,
+        _hw_queue: c_uint,
+        _node: c_int,
+    ) -> c_int {
+        from_result(|| {
+            // SAFETY: C initialises a request of the tag set.
+            let shared = unsafe { Shared::<T>::from_raw(set) };
+            let init = Command::<T>::new(Self::expired, T::init_request(&shared.data));
+            // SAFETY: The private part is allocated, as `cmd_size` says, and not initialised. It
+            // does not move.
+            unsafe { init.__pinned_init(Request::command_of(Request::cast_from(rq))) }?;
+            Ok(0)
+        })
+    }
+
+    /// # Safety
+    ///
+    /// See [`Vtable`].
+    unsafe extern "C" fn exit_request(
+        _set: *mut bindings::blk_mq_tag_set,
+        rq: *mut bindings::request,
+        _hw_queue: c_uint,
+    ) {
+        // SAFETY: C calls this once for each success of `init_request`, for a request that is not
+        // in use.
+        unsafe { Request::<T>::command_of(Request::cast_from(rq)).drop_in_place() };
+    }
+
+    /// # Safety
+    ///
+    /// See [`Vtable`].
+    unsafe extern "C" fn map_queues(set: *mut bindings::blk_mq_tag_set) {
+        // SAFETY: C asks for the maps to be made, and does not use them meanwhile.
+        unsafe { Shared::<T>::from_raw(set).maps.apply(set) };
+    }
+}
