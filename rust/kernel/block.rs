@@ -12,6 +12,7 @@
 //! C headers: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h),
 //! [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
 
+pub mod gendisk;
 pub mod limits;
 pub mod major;
 pub mod mq;

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! From a name, numbers, a capacity and limits to a disk.
+//!
+//! C header: [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
+
+use super::{
+    disk::Disk,
+    operations::Hull,
+    NewDisk, //
+};
+use crate::{
+    bindings,
+    block::{
+        limits::QueueLimits,
+        major::BlockMajor,
+        mq::{
+            Operations,
+            TagSet, //
+        },
+        Sectors,
+        SECTOR_SHIFT, //
+    },
+    error::from_err_ptr,
+    prelude::*,
+    sync::{
+        Arc,
+        LockClassKey, //
+    },
+};
+use core::ptr::NonNull;
+
+/// The longest disk there is.
+const MAX_CAPACITY: Sectors = Sectors(i64::MAX as u64 >> SECTOR_SHIFT);
+
+/// The most minor numbers of one disk.
+const MAX_MINORS: u32 = 256;
+
+/// The device numbers of a disk.
+struct Numbers {
+    major: Arc<BlockMajor>,
+    first_minor: u32,
+    minors: u32,
+}
+
+/// What a disk is built from.
+pub struct GenDiskBuilder<T: Operations> {
+    tag_set: Arc<TagSet<T>>,
+    owner: &'static ThisModule,
+    class: Pin<&'static LockClassKey>,
+    limits: QueueLimits,
+    capacity: Sectors,
+    numbers: Option<Numbers>,
+}
+
+impl<T: Operations> GenDiskBuilder<T> {
+    /// Starts with a disk of no capacity, with default limits.
+    ///
+    /// `owner` is the driver's module, which stays loaded while the disk is open. `class` is
+    /// `static_lock_class!()`: disks of one driver share it.
+    pub fn new(
+        tag_set: Arc<TagSet<T>>,
+        owner: &'static ThisModule,
+        class: Pin<&'static LockClassKey>,
+    ) -> Self {
+        Self {
+            tag_set,
+            owner,
+            class,
+            limits: QueueLimits::default(),
+            capacity: Sectors::ZERO,
+            numbers: None,
+        }
+    }
+
+    /// Sets the limits.
+    pub fn limits(mut self, limits: QueueLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets the capacity.
+    pub fn capacity(mut self, capacity: Sectors) -> Self {
+        self.capacity = capacity;
+        self
+    }
+
+    /// Takes device numbers from `major`: `minors` of them from `first_minor` on. The first is the
+    /// disk, the others are partitions.
+    ///
+    /// Without this, the block layer chooses the numbers.
+    pub fn numbers(mut self, major: Arc<BlockMajor>, first_minor: u32, minors: u32) -> Self {
+        self.numbers = Some(Numbers {
+            major,
+            first_minor,
+            minors,
+        });
+        self
+    }
+
+    fn validate(&self) -> Result {
+        let minors_fit = self.numbers.as_ref().is_none_or(|numbers| {
+            (1..=MAX_MINORS).contains(&numbers.minors)
+                && numbers.first_minor < (1 << bindings::MINORBITS)
+        });
+        if minors_fit && self.capacity <= MAX_CAPACITY {
+            Ok(())
+        } else {
+            Err(EINVAL)
+        }
+    }
+
+    /// Builds the disk, which has no name in the system yet, with the driver's data for it.
+    ///
+    /// `name` is cut to 31 bytes.
+    ///
+    /// Fails with `EINVAL` if the limits, the capacity or the numbers make no sense, `ENOMEM` if
+    /// memory is short or a hardware queue could not be initialised, or with what the initialiser
+    /// fails with.
+    pub fn build(
+        self,
+        name: &CStr,
+        queue_data: impl PinInit<T::QueueData, Error>,
+    ) -> Result<NewDisk<T>> {
+        self.validate()?;
+        let hull = Arc::pin_init(Hull::<T>::new(self.owner, queue_data), GFP_KERNEL)?;
+        let disk = self.alloc(&hull).inspect_err(|_| {
+            // Some hardware queues may have been initialised before one was not.
+            self.tag_set.reap();
+        })?;
+        // SAFETY: Nobody else knows the disk yet.
+        unsafe { self.fill(disk, name, &hull) };
+        // INVARIANT: Just allocated and filled in, not added.
+        Ok(NewDisk::new(Disk {
+            disk,
+            added: false,
+            hull,
+            tag_set: self.tag_set,
+            _major: self.numbers.map(|numbers| numbers.major),
+        }))
+    }
+
+    fn alloc(&self, hull: &Arc<Hull<T>>) -> Result<NonNull<bindings::gendisk>> {
+        let mut limits = self.limits.as_raw();
+        let disk = self.tag_set.with_fixed_queues(|set| {
+            // SAFETY: The tag set, which the disk will hold, is valid; so are the limits. The data
+            // of the disk outlives it, and the lock class is static.
+            from_err_ptr(unsafe {
+                bindings::__blk_mq_alloc_disk(
+                    set,
+                    &mut limits,
+                    hull.queue_data_ptr(),
+                    self.class.as_ptr(),
+                )
+            })
+        })?;
+        NonNull::new(disk).ok_or(ENOMEM)
+    }
+
+    /// # Safety
+    ///
+    /// The caller owns `disk`, which is allocated and not added.
+    unsafe fn fill(&self, disk: NonNull<bindings::gendisk>, name: &CStr, hull: &Arc<Hull<T>>) {
+        let disk = disk.as_ptr();
+        // SAFETY: By the safety requirement.
+        let disk_name = unsafe { &mut (*disk).disk_name };
+        // The name was all zero, so what is not overwritten terminates it.
+        let room = disk_name.len() - 1;
+        for (to, from) in disk_name[..room].iter_mut().zip(name.to_bytes()) {
+            *to = *from as c_char;
+        }
+        // SAFETY: By the safety requirement. The disk gets a reference to the hull, which holds the
+        // operations; dropping the disk accounts for it.
+        unsafe {
+            (*disk).fops = hull.operations();
+            (*disk).private_data = Arc::into_raw(hull.clone()).cast_mut().cast();
+            bindings::set_capacity(disk, self.capacity.0);
+        }
+        if let Some(numbers) = &self.numbers {
+            // SAFETY: By the safety requirement. `validate` has seen that the numbers fit.
+            unsafe {
+                (*disk).major = numbers.major.number() as c_int;
+                (*disk).first_minor = numbers.first_minor as c_int;
+                (*disk).minors = numbers.minors as c_int;
+            }
+        }
+    }
+}

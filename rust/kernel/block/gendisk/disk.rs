@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A disk before and after it is added to the system.
+//!
+//! C header: [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
+
+use super::operations::Hull;
+use crate::{
+    bindings,
+    block::{
+        major::BlockMajor,
+        mq::{
+            Operations,
+            TagSet, //
+        },
+    },
+    error::to_result,
+    prelude::*,
+    sync::Arc,
+    time::{
+        delay::fsleep,
+        Delta, //
+    },
+};
+use core::ptr::{
+    self,
+    NonNull, //
+};
+
+/// A disk, added or not.
+///
+/// The fields are dropped in this order, after the disk itself is gone.
+///
+/// # Invariants
+///
+/// It owns a reference to `disk`, which was allocated on `tag_set`, and whose `private_data` is
+/// another reference to `hull`. `added` says whether `device_add_disk` has succeeded.
+pub(super) struct Disk<T: Operations> {
+    pub(super) disk: NonNull<bindings::gendisk>,
+    pub(super) added: bool,
+    pub(super) hull: Arc<Hull<T>>,
+    pub(super) tag_set: Arc<TagSet<T>>,
+    pub(super) _major: Option<Arc<BlockMajor>>,
+}
+
+// SAFETY: C's disk is synchronised, and the driver's data is `Send` and `Sync`.
+unsafe impl<T: Operations> Send for Disk<T> {}
+
+// SAFETY: As above.
+unsafe impl<T: Operations> Sync for Disk<T> {}
+
+impl<T: Operations> Disk<T> {
+    /// Removes a disk that was added.
+    fn remove(&mut self) {
+        let disk = self.disk.as_ptr();
+        // Ends all I/O, and exits the hardware queues.
+        //
+        // SAFETY: By the type invariant, the disk was added, and is removed once.
+        unsafe { bindings::del_gendisk(disk) };
+        // What called the driver may not have returned yet.
+        self.tag_set.reap();
+        // If somebody has the disk open, it is released when they close it, which needs the driver's
+        // module. A module that is going cannot be kept, but then nobody has the disk open: at most
+        // somebody is about to let go of it.
+        if !self.hull.keep_owner() {
+            // SAFETY: By the type invariant.
+            while unsafe { bindings::blk_disk_references(disk) } > 1 {
+                fsleep(Delta::from_millis(1));
+            }
+        }
+        // SAFETY: By the type invariant. The reference to the hull is dropped on release.
+        unsafe { bindings::put_disk(disk) };
+    }
+
+    /// Gives up a disk that was not added.
+    fn abandon(&mut self) {
+        let disk = self.disk.as_ptr();
+        // SAFETY: By the type invariant.
+        let hull = unsafe { (*disk).private_data }.cast::<Hull<T>>();
+        self.tag_set.with_fixed_queues(|_| {
+            // SAFETY: By the type invariant. This is the last reference, so it exits the hardware
+            // queues, for which the tag set is still there.
+            unsafe { bindings::put_disk(disk) }
+        });
+        self.tag_set.reap();
+        // SAFETY: By the type invariant, this is a reference, and the disk that had it is gone.
+        drop(unsafe { Arc::from_raw(hull) });
+    }
+}
+
+impl<T: Operations> Drop for Disk<T> {
+    fn drop(&mut self) {
+        if self.added {
+            self.remove();
+        } else {
+            self.abandon();
+        }
+    }
+}
+
+/// A disk that is built, and not yet added to the system.
+///
+/// Dropping it leaves nothing behind.
+#[must_use = "a disk is of no use before it is added"]
+pub struct NewDisk<T: Operations> {
+    disk: Disk<T>,
+}
+
+impl<T: Operations> NewDisk<T> {
+    pub(super) fn new(disk: Disk<T>) -> Self {
+        Self { disk }
+    }
+
+    /// What the driver keeps for the disk.
+    pub fn queue_data(&self) -> &T::QueueData {
+        self.disk.hull.queue_data()
+    }
+
+    /// Adds the disk to the system.
+    ///
+    /// I/O may be served before this returns.
+    ///
+    /// Fails with `EEXIST` or `EBUSY` if the name or a number is taken, `ENOMEM` if memory is
+    /// short. Then the disk is gone.
+    pub fn add(mut self) -> Result<GenDisk<T>> {
+        // SAFETY: By the type invariant, the disk is allocated, and was not added before. It has no
+        // parent, and no attributes of its own.
+        to_result(unsafe {
+            bindings::device_add_disk(ptr::null_mut(), self.disk.disk.as_ptr(), ptr::null_mut())
+        })?;
+        // INVARIANT: It is added now.
+        self.disk.added = true;
+        Ok(GenDisk { disk: self.disk })
+    }
+}
+
+/// A disk on the system: C's `struct gendisk`.
+///
+/// Dropping it waits until all I/O has ended, then takes it off the system. Who has it open
+/// keeps a dead disk, and the driver's module; the driver's data for the disk is dropped when
+/// the last of them closes it.
+///
+/// It must not be dropped where sleeping is not allowed, nor by what ends its I/O.
+pub struct GenDisk<T: Operations> {
+    disk: Disk<T>,
+}
+
+impl<T: Operations> GenDisk<T> {
+    /// What the driver keeps for the disk.
+    pub fn queue_data(&self) -> &T::QueueData {
+        self.disk.hull.queue_data()
+    }
+
+    /// The tag set that has the requests of the disk.
+    pub fn tag_set(&self) -> &Arc<TagSet<T>> {
+        &self.disk.tag_set
+    }
+}
