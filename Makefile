@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0
+# The commands of this repository, each of them a script.
+#
+# Kbuild is what the kernel's own build system reads here; it never reads this file.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test kernel debug-kernel modules clean-cache
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+
+run: ## verified I/O on /dev/rnullb0 in a guest, then null_blk and rnull side by side
+	@scripts/run
+
+test: ## all tests, with a summary (FULL=1: all guest tests on the debug kernel, too)
+	@tools/testing/rnull/run
+
+kernel: ## the overlaid kernel, configuration `fast`
+	@scripts/build-kernel fast
+
+debug-kernel: ## the overlaid kernel, configuration `debug`
+	@scripts/build-kernel debug
+
+clean-cache: ## remove all that was downloaded and built
+	@scripts/clean-cache
