@@ -24,4 +24,7 @@ pub mod bindings {
     include!(env!("OVERLAY_BINDINGS"));
 }
 
+pub mod block;
+pub mod configfs;
 pub mod irqsave;
+pub mod params;

@@ -25,7 +25,7 @@ use crate::{
 /// The driver of a kind of disk: C's `struct blk_mq_ops`.
 ///
 /// An optional operation that is not implemented is not called.
-#[macros::vtable]
+#[vtable]
 pub trait Operations: Sized + 'static {
     /// Whether `queue_rq` may sleep: [`Sleepable`](super::Sleepable) or [`Atomic`](super::Atomic).
     type Context: Context;
