@@ -72,11 +72,7 @@ pub trait Operations: Sized + 'static {
     ///
     /// A request that is refused is owned by the block layer again, which queues it again or fails
     /// it depending on the status.
-    fn queue_rq<'q>(
-        hw: HwQueue<'q, Self>,
-        rq: Idle<'q, Self>,
-        last: bool,
-    ) -> core::result::Result<(), Refused<'q, Self>>;
+    fn queue_rq<'q>(rq: Idle<'q, Self>, last: bool) -> core::result::Result<(), Refused<'q, Self>>;
 
     /// Serves several requests of one disk, not all of one hardware queue.
     ///

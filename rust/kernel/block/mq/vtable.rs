@@ -85,20 +85,13 @@ impl<T: Operations> Vtable<T> {
     ///
     /// See [`Vtable`].
     unsafe extern "C" fn queue_rq(
-        hctx: *mut bindings::blk_mq_hw_ctx,
+        _hctx: *mut bindings::blk_mq_hw_ctx,
         data: *const bindings::blk_mq_queue_data,
     ) -> bindings::blk_status_t {
-        // SAFETY: C gives the driver a request that is not started, of a hardware queue that is
-        // initialised. Neither it nor the disk goes before the read section of RCU, or SRCU, has
-        // passed that C is in.
-        let (hw, rq, last) = unsafe {
-            (
-                HwQueue::from_raw(NonNull::new_unchecked(hctx)),
-                Idle::from_raw((*data).rq),
-                (*data).last,
-            )
-        };
-        match T::queue_rq(hw, rq, last) {
+        // SAFETY: C gives the driver a request that is not started, and is in a read section of RCU,
+        // or of the tag set's SRCU, around this callback.
+        let (rq, last) = unsafe { (Idle::from_raw((*data).rq), (*data).last) };
+        match T::queue_rq(rq, last) {
             Ok(()) => bindings::BLK_STS_OK as bindings::blk_status_t,
             // C owns the request again, and it is this one: there is no other of this lifetime.
             Err(refused) => refused.into_raw().1.as_raw(),
@@ -109,7 +102,8 @@ impl<T: Operations> Vtable<T> {
     ///
     /// See [`Vtable`].
     unsafe extern "C" fn queue_rqs(list: *mut bindings::rq_list) {
-        // SAFETY: C gives the driver the requests in the list, and takes back those that are left.
+        // SAFETY: C gives the driver the requests in the list, and takes back those that are left. It
+        // is in a read section as in `queue_rq`.
         unsafe { PlugList::lend(list, T::queue_rqs) }
     }
 
@@ -117,7 +111,8 @@ impl<T: Operations> Vtable<T> {
     ///
     /// See [`Vtable`].
     unsafe extern "C" fn commit_rqs(hctx: *mut bindings::blk_mq_hw_ctx) {
-        // SAFETY: As in `queue_rq`.
+        // SAFETY: C is in a read section as in `queue_rq`, before which the queue was initialised, so
+        // neither its data nor that of the disk is dropped before this returns.
         T::commit_rqs(unsafe { HwQueue::from_raw(NonNull::new_unchecked(hctx)) })
     }
 

@@ -3,6 +3,7 @@
 //! A request that the driver was given, and has not started.
 
 use super::super::{
+    HwQueue,
     Operations,
     Scope, //
 };
@@ -29,7 +30,7 @@ use core::{
 /// # Invariants
 ///
 /// It owns the request, which is not started, and whose data is initialised. `'q` is the callback
-/// that runs.
+/// that runs, inside a read section that `TagSet::reap` waits for.
 #[must_use = "dropping a request ends it with an I/O error"]
 pub struct Idle<'q, T: Operations> {
     rq: NonNull<Request<T>>,
@@ -63,6 +64,21 @@ impl<'q, T: Operations> Idle<'q, T> {
         // SAFETY: By the type invariant, and because the handle cannot be sent, the caller runs in
         // the callback, which is one that queues requests.
         unsafe { Scope::new() }
+    }
+
+    /// The hardware queue that the request was given to, which stays for the whole callback.
+    #[inline]
+    pub fn hw_queue(&self) -> HwQueue<'q, T> {
+        // SAFETY: By the type invariant, the request has a hardware queue, of a disk of this driver.
+        // When the request has ended, the disk may be removed; but then what `hw_queue` lends is
+        // dropped only after the read section that the callback runs in.
+        unsafe { HwQueue::from_raw(NonNull::new_unchecked((*self.as_raw()).mq_hctx)) }
+    }
+
+    /// What the driver keeps for the disk, which stays for the whole callback.
+    #[inline]
+    pub fn queue_data(&self) -> &'q T::QueueData {
+        self.hw_queue().queue_data()
     }
 
     /// Starts the request: from now on it can time out, and it has to be ended.

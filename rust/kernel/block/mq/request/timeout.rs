@@ -68,6 +68,13 @@ impl<T: Operations> TimedOut<'_, T> {
         self.rq.as_ptr().cast()
     }
 
+    /// The tag of the request, for messages: the owner may be requeueing it under another.
+    pub fn tag(&self) -> u32 {
+        // SAFETY: By the type invariant, the request is valid. Others may write the field, so it is
+        // read once.
+        unsafe { (&raw const (*self.as_ptr()).tag).read_volatile() as u32 }
+    }
+
     /// What the driver keeps for the request.
     pub fn data(&self) -> &T::RequestData {
         // SAFETY: By the type invariant. Nobody has exclusive access to the private part.
