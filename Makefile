@@ -21,5 +21,8 @@ kernel: ## the overlaid kernel, configuration `fast`
 debug-kernel: ## the overlaid kernel, configuration `debug`
 	@scripts/build-kernel debug
 
+modules: ## rnull as a module for the kernel that is running, if that is Debian's 7.2
+	@scripts/host-module
+
 clean-cache: ## remove all that was downloaded and built
 	@scripts/clean-cache
