@@ -26,7 +26,7 @@
 //!
 //! ```
 //! use kernel::{
-//!     configfs::{Attribute, Directory, NoChild, Page, Subsystem, Text},
+//!     configfs::{Attribute, Directory, NoChild, Page, Subsystem},
 //!     prelude::*,
 //!     sync::atomic::{Atomic, Relaxed},
 //! };
@@ -62,18 +62,21 @@
 //!     type Child = NoChild;
 //!     const ATTRIBUTES: &'static [Attribute<Self>] = &[Attribute::rw(
 //!         c"pages",
-//!         |book, page| writeln!(page, "{}", book.pages.load(Relaxed)),
-//!         |book, text| text.kstrtouint(0).map(|pages| book.pages.store(pages, Relaxed)),
+//!         |book: &Book, page| writeln!(page, "{}", book.pages.load(Relaxed)),
+//!         |book: &Book, text| text.kstrtouint(0).map(|pages| book.pages.store(pages, Relaxed)),
 //!     )];
 //! }
 //!
 //! # // SAFETY: Doctests are built in, where the module pointer is null.
 //! # static THIS_MODULE: ThisModule = unsafe { ThisModule::from_ptr(core::ptr::null_mut()) };
-//! // A module passes the `ThisModule` that its `init` is given.
-//! let shelf = Subsystem::new(c"rust_doctest_shelf", &THIS_MODULE, Ok(Shelf))?;
-//! assert_eq!(Book::ATTRIBUTES[0].name(), c"pages");
-//! // The directory exists until `shelf` is dropped.
-//! # drop(shelf);
+//! # // What is built in cannot call configfs if that is a module.
+//! # #[cfg(CONFIG_CONFIGFS_FS = "y")]
+//! {
+//!     // A module passes the `ThisModule` that its `init` is given.
+//!     let shelf = Subsystem::new(c"rust_doctest_shelf", &THIS_MODULE, Ok(Shelf))?;
+//!     // The directory exists until `shelf` is dropped.
+//! #   drop(shelf);
+//! }
 //! # Ok::<(), Error>(())
 //! ```
 

@@ -35,7 +35,7 @@ use core::marker::PhantomData;
 /// impl Directory for Port {
 ///     type Child = NoChild;
 ///     const ATTRIBUTES: &'static [Attribute<Self>] =
-///         &[Attribute::ro(c"number", |port, page| writeln!(page, "{}", port.0))];
+///         &[Attribute::ro(c"number", |port: &Port, page| writeln!(page, "{}", port.0))];
 /// }
 ///
 /// // Two directories that come with their parent; mkdir is refused with `EPERM`.
@@ -51,6 +51,7 @@ use core::marker::PhantomData;
 /// # use kernel::configfs::Subsystem;
 /// # // SAFETY: Doctests are built in, where the module pointer is null.
 /// # static THIS_MODULE: ThisModule = unsafe { ThisModule::from_ptr(core::ptr::null_mut()) };
+/// # #[cfg(CONFIG_CONFIGFS_FS = "y")]
 /// # drop(Subsystem::new(c"rust_doctest_ports", &THIS_MODULE, Ok(Ports))?);
 /// # Ok::<(), Error>(())
 /// ```
