@@ -16,6 +16,9 @@ pub mod gendisk;
 pub mod limits;
 pub mod major;
 pub mod mq;
+
+pub mod bio;
+
 pub mod sector;
 pub mod status;
 

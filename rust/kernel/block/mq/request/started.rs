@@ -11,6 +11,7 @@ use super::{
 use crate::{
     bindings,
     block::{
+        bio::Transfer,
         status,
         BlkResult,
         BlkStatus, //
@@ -60,6 +61,28 @@ impl<T: Operations> Started<T> {
     fn into_raw(self) -> *mut bindings::request {
         // SAFETY: By the type invariant, until C has it.
         unsafe { self.into_inner().as_ref() }.as_raw()
+    }
+
+    /// The memory that the request reads into or writes from.
+    ///
+    /// It is lent by the request, which cannot end before the last use of it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::block::{bio::Transfer, mq::{Operations, Started}};
+    ///
+    /// fn zeros<T: Operations>(rq: Started<T>) {
+    ///     if let Transfer::FromDisk(mut memory) = rq.transfer() {
+    ///         memory.fill(0);
+    ///     }
+    ///     rq.end(Ok(()));
+    /// }
+    /// ```
+    #[inline]
+    pub fn transfer(&self) -> Transfer<'_> {
+        // SAFETY: By the type invariant the request is started, and it does not end while borrowed.
+        unsafe { Transfer::from_raw(self.as_raw()) }
     }
 
     /// Ends the request.

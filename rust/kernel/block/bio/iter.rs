@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A walk over all the bytes of a request in order.
+//!
+//! It does what C's `rq_for_each_segment` does: along the list of bios, in each over the array of
+//! ranges from where its iterator stands, in each range page by page. The iterators of the bios are
+//! copied, because completion needs them as they are.
+//!
+//! C header: [`include/linux/bvec.h`](srctree/include/linux/bvec.h)
+
+use super::{
+    piece::Piece,
+    segment::{
+        Direction,
+        FromDisk,
+        Segment, //
+    },
+};
+use crate::{
+    bindings,
+    page::{
+        PAGE_SHIFT,
+        PAGE_SIZE, //
+    },
+};
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+
+/// The memory of a request, or what is left of it, as a sequence of [`Segment`]s.
+///
+/// It is an [`Iterator`], lent by the started request. Segments come in the order of the sectors,
+/// each within one page; together they are as long as the request.
+///
+/// # Invariants
+///
+/// - While `in_bio` is not 0, `bio` points to a bio that stays as it is during `'a`, and whose
+///   array has at least `in_bio` more bytes from byte `done` of element `index` on.
+/// - `bio` is null or points to such a bio; the bios after it in the list are the same, for as many
+///   bytes as their own iterators say.
+/// - All this memory may be written if `D` is [`FromDisk`], read if it is [`ToDisk`].
+///
+/// # Examples
+///
+/// ```
+/// use kernel::block::bio::{FromDisk, Segments};
+///
+/// /// Fills the first sector with ones, the rest with zeros.
+/// fn serve(mut memory: Segments<'_, FromDisk>) {
+///     memory.take_bytes(512).fill(0xff);
+///     memory.fill(0);
+/// }
+/// ```
+///
+/// [`ToDisk`]: super::ToDisk
+pub struct Segments<'a, D: Direction> {
+    bio: *const bindings::bio,
+    /// Bytes left in `bio`.
+    in_bio: u32,
+    /// Bytes left to be returned, in this bio or later ones.
+    remaining: u32,
+    index: u32,
+    done: u32,
+    _lent: PhantomData<(&'a (), D)>,
+}
+
+// Not derived, because `D` is never a value.
+impl<D: Direction> Clone for Segments<'_, D> {
+    fn clone(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+impl<'a, D: Direction> Segments<'a, D> {
+    /// Starts at the first of `bytes` bytes of a list of bios.
+    ///
+    /// # Safety
+    ///
+    /// During `'a`, `bio` must be null or point to the first bio of a list that stays as it is,
+    /// each of which has an array of ranges that is as long as its iterator says. The memory must
+    /// be valid during `'a`, to be written if `D` is [`FromDisk`], to be read otherwise.
+    #[inline]
+    pub(crate) unsafe fn from_raw(bio: *const bindings::bio, bytes: u32) -> Self {
+        let mut all = Self {
+            bio,
+            in_bio: 0,
+            remaining: bytes,
+            index: 0,
+            done: 0,
+            _lent: PhantomData,
+        };
+        all.enter(bio);
+        all
+    }
+
+    /// The number of bytes that are left.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::block::bio::{Direction, Segments};
+    ///
+    /// fn half<D: Direction>(mut data: Segments<'_, D>) -> Segments<'_, D> {
+    ///     let bytes = data.remaining() / 2;
+    ///     data.take_bytes(bytes)
+    /// }
+    /// ```
+    #[inline]
+    pub fn remaining(&self) -> u32 {
+        self.remaining
+    }
+
+    /// Splits off the next `bytes` bytes, or all that are left if these are fewer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::block::bio::{Direction, Segments};
+    ///
+    /// /// Leaves the first sector out.
+    /// fn after_header<D: Direction>(mut data: Segments<'_, D>) -> Segments<'_, D> {
+    ///     let _header = data.take_bytes(512);
+    ///     data
+    /// }
+    /// ```
+    pub fn take_bytes(&mut self, bytes: u32) -> Self {
+        let bytes = bytes.min(self.remaining);
+        let mut first = self.clone();
+        first.remaining = bytes;
+        self.skip_bytes(bytes);
+        first
+    }
+
+    /// Leaves out the next `bytes` bytes, or all that are left if these are fewer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::block::bio::{Direction, Segments};
+    ///
+    /// /// The last sector of the request.
+    /// fn last<D: Direction>(mut data: Segments<'_, D>) -> Segments<'_, D> {
+    ///     let before = data.remaining().saturating_sub(512);
+    ///     data.skip_bytes(before);
+    ///     data
+    /// }
+    /// ```
+    pub fn skip_bytes(&mut self, bytes: u32) {
+        let mut left = bytes.min(self.remaining);
+        while left > 0 {
+            let Some(range) = self.range() else { break };
+            let len = (range.bv_len - self.done).min(self.in_bio).min(left);
+            self.advance(len);
+            left -= len;
+        }
+    }
+
+    /// Takes the next segment, of at most `max` bytes.
+    #[inline]
+    pub(crate) fn next_up_to(&mut self, max: usize) -> Option<Segment<'a, D>> {
+        let max = u32::try_from(max).unwrap_or(u32::MAX).min(self.remaining);
+        if max == 0 {
+            return None;
+        }
+        let range = self.range()?;
+        // Within the range, which may span many pages.
+        let at = range.bv_offset as usize + self.done as usize;
+        let (page, offset) = (at >> PAGE_SHIFT, at & (PAGE_SIZE - 1));
+        let len = (range.bv_len - self.done)
+            .min(self.in_bio)
+            .min(max)
+            .min((PAGE_SIZE - offset) as u32);
+        self.advance(len);
+        // SAFETY: The pages of a range are neighbours in the kernel's map of pages, and this one
+        // holds a byte of the range, so the pointer is that of a page.
+        let page = unsafe { NonNull::new_unchecked(range.bv_page.add(page)) };
+        // SAFETY: By the type invariants the page stays allocated during `'a`; `len` was limited to
+        // its end, and the direction is that of the type.
+        Some(unsafe { Segment::new(Piece::new(page, offset, len as usize)) })
+    }
+
+    /// Finds the range that the next byte is in; [`None`] if there is no byte left.
+    #[inline]
+    fn range(&mut self) -> Option<bindings::bio_vec> {
+        while self.in_bio == 0 {
+            if self.bio.is_null() {
+                self.remaining = 0;
+                return None;
+            }
+            // SAFETY: By the type invariants the bio, which is not null, stays as it is.
+            self.enter(unsafe { (*self.bio).bi_next });
+        }
+        loop {
+            // SAFETY: By the type invariants there are more bytes in the array from this element
+            // on, so the element exists.
+            let range = unsafe { *(*self.bio).bi_io_vec.add(self.index as usize) };
+            if self.done < range.bv_len {
+                return Some(range);
+            }
+            // Used up, or empty from the start.
+            self.index += 1;
+            self.done = 0;
+        }
+    }
+
+    /// Goes to the start of a bio, which is the first of the list or the next.
+    #[inline]
+    fn enter(&mut self, bio: *const bindings::bio) {
+        // INVARIANT: The iterator says where the bio's bytes start, and how many there are.
+        self.bio = bio;
+        if !bio.is_null() {
+            // SAFETY: By the type invariants the bio, which is not null, stays as it is.
+            let at = unsafe { (*bio).bi_iter };
+            self.in_bio = at.bi_size;
+            self.index = at.bi_idx;
+            self.done = at.bi_bvec_done;
+        }
+    }
+
+    /// Moves on by `len` bytes, all of which are in the range that [`Self::range`] found.
+    #[inline]
+    fn advance(&mut self, len: u32) {
+        // INVARIANT: As many bytes fewer are left as were passed.
+        self.done += len;
+        self.in_bio -= len;
+        self.remaining -= len;
+    }
+}
+
+impl<'a, D: Direction> Iterator for Segments<'a, D> {
+    type Item = Segment<'a, D>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_up_to(PAGE_SIZE)
+    }
+}
+
+impl Segments<'_, FromDisk> {
+    /// Sets all bytes that are left to `byte`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::block::bio::{FromDisk, Segments};
+    ///
+    /// fn zeros(mut memory: Segments<'_, FromDisk>) {
+    ///     memory.fill(0);
+    ///     assert_eq!(memory.remaining(), 0);
+    /// }
+    /// ```
+    pub fn fill(&mut self, byte: u8) {
+        for segment in self {
+            segment.fill(byte);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A run of bytes within one page, to be copied but never referenced.
+//!
+//! Pages of a request may be mapped by a process, and two requests may transfer the same page at
+//! once, so its bytes can change at any time. They are touched here alone, by C's `memcpy` and
+//! `memset` between `kmap_local_page` and `kunmap_local`: the worst that a race does is a mixture
+//! of old and new bytes.
+//!
+//! C header: [`include/linux/highmem.h`](srctree/include/linux/highmem.h)
+
+use crate::{
+    bindings,
+    page::PAGE_SIZE,
+    prelude::*, //
+};
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+
+/// The bytes from `offset` to `offset + len` of a page.
+///
+/// # Invariants
+///
+/// - `page` points to a page that stays allocated for `'a`.
+/// - `offset + len <= PAGE_SIZE`.
+#[derive(Clone, Copy)]
+pub(crate) struct Piece<'a> {
+    page: NonNull<bindings::page>,
+    offset: usize,
+    len: usize,
+    _page: PhantomData<&'a bindings::page>,
+}
+
+impl Piece<'_> {
+    /// Names a run of bytes.
+    ///
+    /// # Safety
+    ///
+    /// - `page` must point to a page that stays allocated for the lifetime of the result. Whoever
+    ///   passes the result on must know that its bytes may be read, or written, as the receiver
+    ///   will do.
+    /// - `offset + len` must not exceed `PAGE_SIZE`.
+    #[inline]
+    pub(crate) unsafe fn new(page: NonNull<bindings::page>, offset: usize, len: usize) -> Self {
+        // INVARIANT: The caller promises both.
+        Self {
+            page,
+            offset,
+            len,
+            _page: PhantomData,
+        }
+    }
+
+    /// The number of bytes, at most `PAGE_SIZE`.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The piece without its first `bytes`; empty if it has no more than these.
+    #[inline]
+    pub(crate) fn skip(self, bytes: usize) -> Self {
+        let bytes = bytes.min(self.len);
+        // INVARIANT: The end stays where it was.
+        Self {
+            offset: self.offset + bytes,
+            len: self.len - bytes,
+            ..self
+        }
+    }
+
+    /// Checks that `at .. at + len` lies within the piece; returns where it starts in the page.
+    #[inline]
+    fn within(&self, at: usize, len: usize) -> Result<usize> {
+        if at > self.len || len > self.len - at {
+            return Err(EINVAL);
+        }
+        Ok(self.offset + at)
+    }
+
+    /// Copies the start of `from` over the start of `self`, as far as both reach.
+    ///
+    /// # Safety
+    ///
+    /// The two must not overlap.
+    #[inline]
+    pub(crate) unsafe fn copy_from(self, from: Piece<'_>) {
+        let len = self.len.min(from.len);
+        // SAFETY: By the type invariants both pages are allocated and reach far enough; the caller
+        // knows that they do not overlap.
+        unsafe {
+            bindings::memcpy_page(
+                self.page.as_ptr(),
+                self.offset,
+                from.page.as_ptr(),
+                from.offset,
+                len,
+            )
+        };
+    }
+
+    /// Copies the bytes from `at` on into `to`.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if the piece ends before `to` is full; nothing is copied then.
+    #[inline]
+    pub(crate) fn read(self, at: usize, to: &mut [u8]) -> Result {
+        let offset = self.within(at, to.len())?;
+        // SAFETY: By the type invariants the page is allocated, and `offset` and the length were
+        // checked. A slice that is exclusively ours overlaps with no page of this kind.
+        unsafe {
+            bindings::memcpy_from_page(to.as_mut_ptr().cast(), self.page.as_ptr(), offset, to.len())
+        };
+        Ok(())
+    }
+
+    /// Copies `from` over the bytes from `at` on.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if the piece ends before `from` does; nothing is copied then.
+    #[inline]
+    pub(crate) fn write(self, at: usize, from: &[u8]) -> Result {
+        let offset = self.within(at, from.len())?;
+        // SAFETY: By the type invariants the page is allocated, and `offset` and the length were
+        // checked. A slice that we have a reference to overlaps with no page of this kind.
+        unsafe {
+            bindings::memcpy_to_page(self.page.as_ptr(), offset, from.as_ptr().cast(), from.len())
+        };
+        Ok(())
+    }
+
+    /// Sets every byte to `byte`.
+    #[inline]
+    pub(crate) fn fill(self, byte: u8) {
+        // SAFETY: By the type invariants the page is allocated and reaches far enough.
+        unsafe { bindings::memset_page(self.page.as_ptr(), self.offset, byte.into(), self.len) };
+    }
+
+    /// Makes what others wrote to the page through their mappings visible here, or the reverse.
+    ///
+    /// It does nothing on architectures whose data caches have no aliases.
+    #[inline]
+    pub(crate) fn flush(self) {
+        // SAFETY: By the type invariants the page is allocated.
+        unsafe { bindings::flush_dcache_page(self.page.as_ptr()) };
+    }
+}
+
+const _: () = assert!(PAGE_SIZE <= u32::MAX as usize);
