@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The far end of a transfer: the memory of a request, or a plain buffer.
+
+use crate::block::bio::{
+    piece::Piece,
+    FromDisk,
+    Segments,
+    ToDisk, //
+};
+use core::mem;
+
+/// Bytes that are to be stored, consumed from the start.
+pub(super) trait Source {
+    /// Copies the next bytes over all of `to`, which is a page of a store.
+    fn copy_to(&mut self, to: Piece<'_>);
+
+    /// Leaves out the next `len` bytes.
+    fn skip(&mut self, len: usize);
+}
+
+/// Room for bytes that were stored, filled from the start.
+pub(super) trait Sink {
+    /// Takes all of `from`, which is a page of a store.
+    fn copy_from(&mut self, from: Piece<'_>);
+
+    /// Takes `len` zeros.
+    fn zero(&mut self, len: usize);
+}
+
+impl Source for Segments<'_, ToDisk> {
+    #[inline]
+    fn copy_to(&mut self, mut to: Piece<'_>) {
+        while let Some(from) = self.next_up_to(to.len()) {
+            // SAFETY: The pages of a store are in no request.
+            unsafe { from.copy_to(to) };
+            to = to.skip(from.size());
+        }
+    }
+
+    fn skip(&mut self, len: usize) {
+        self.skip_bytes(len as u32);
+    }
+}
+
+impl Sink for Segments<'_, FromDisk> {
+    #[inline]
+    fn copy_from(&mut self, mut from: Piece<'_>) {
+        while let Some(to) = self.next_up_to(from.len()) {
+            // SAFETY: The pages of a store are in no request.
+            unsafe { to.copy_from(from) };
+            from = from.skip(to.size());
+        }
+    }
+
+    #[inline]
+    fn zero(&mut self, mut len: usize) {
+        while let Some(to) = self.next_up_to(len) {
+            to.fill(0);
+            len -= to.size();
+        }
+    }
+}
+
+impl Source for &[u8] {
+    fn copy_to(&mut self, to: Piece<'_>) {
+        let (now, later) = self.split_at(to.len().min(self.len()));
+        // It fits, because it was cut to the length of the piece.
+        let _ = to.write(0, now);
+        *self = later;
+    }
+
+    fn skip(&mut self, len: usize) {
+        *self = self.get(len..).unwrap_or_default();
+    }
+}
+
+/// A buffer that is yet to be filled.
+pub(super) struct Unfilled<'a>(pub(super) &'a mut [u8]);
+
+impl<'a> Unfilled<'a> {
+    /// Splits off the next `len` bytes.
+    fn next(&mut self, len: usize) -> &'a mut [u8] {
+        let all = mem::take(&mut self.0);
+        let (next, rest) = all.split_at_mut(len.min(all.len()));
+        self.0 = rest;
+        next
+    }
+}
+
+impl Sink for Unfilled<'_> {
+    fn copy_from(&mut self, from: Piece<'_>) {
+        // It fits, because it was cut to the length of the piece.
+        let _ = from.read(0, self.next(from.len()));
+    }
+
+    fn zero(&mut self, len: usize) {
+        self.next(len).fill(0);
+    }
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of page stores against plain memory.
+
+#[macros::kunit_tests(rust_page_store)]
+mod suite {
+    use super::super::PageStore;
+    use crate::{
+        block::bio::fake::Fake,
+        page::PAGE_SIZE,
+        prelude::*, //
+    };
+
+    /// The part of a store that the tests use.
+    const LEN: usize = 40 * PAGE_SIZE;
+
+    /// A sequence of numbers that look like chance and are the same each time.
+    struct Chance(u64);
+
+    impl Chance {
+        fn below(&mut self, end: usize) -> usize {
+            self.0 = self
+                .0
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            (self.0 >> 33) as usize % end
+        }
+
+        /// A range of bytes, long or short.
+        fn range(&mut self) -> (usize, usize) {
+            let at = self.below(LEN);
+            let most = [600, 2 * PAGE_SIZE, LEN][self.below(3)];
+            (at, self.below(most.min(LEN - at)) + 1)
+        }
+    }
+
+    /// What the whole store should hold, in plain memory.
+    fn check(store: &PageStore, model: &[u8], buffer: &mut [u8]) {
+        assert_eq!(store.read_bytes(0, buffer), Ok(()));
+        assert!(buffer == model);
+    }
+
+    fn zeros(len: usize) -> Result<KVVec<u8>> {
+        Ok(KVVec::from_elem(0, len, GFP_KERNEL)?)
+    }
+
+    #[test]
+    fn buffers_match_a_model() -> Result {
+        for block_size in [512, 4096, 16384, 65536] {
+            let store = KBox::pin_init(PageStore::new(block_size), GFP_KERNEL)?;
+            let (mut model, mut buffer) = (zeros(LEN)?, zeros(LEN)?);
+            let mut chance = Chance(block_size.into());
+            for round in 0..200u8 {
+                let (at, len) = chance.range();
+                if chance.below(4) == 0 {
+                    model[at..][..len].fill(0);
+                    store.remove(at as u64, len as u64)?;
+                } else {
+                    model[at..][..len].fill(round + 1);
+                    store.write_bytes(at as u64, &model[at..][..len])?;
+                }
+                check(&store, &model, &mut buffer);
+            }
+            store.remove(0, u64::MAX - 1)?;
+            check(&store, &zeros(LEN)?, &mut buffer);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn requests_match_a_model() -> Result {
+        let store = KBox::pin_init(PageStore::new(16384), GFP_KERNEL)?;
+        let mut fake = Fake::new(&[
+            (&[(77, 9 * PAGE_SIZE), (0, 1)], 1000),
+            (&[(PAGE_SIZE - 3, 5), (12, 0), (512, 3584)], 0),
+        ])?;
+        let len = fake.len();
+        let mut bytes = zeros(len)?;
+        for (i, byte) in bytes.iter_mut().enumerate() {
+            *byte = (i % 251) as u8;
+        }
+        fake.set(&bytes);
+        for at in [0, 1, 4095, 123_456] {
+            let mut data = fake.to_disk();
+            // In two parts, as when only the start of a request succeeds.
+            store.write_segments(true, at, &mut data, 1234)?;
+            store.write_segments(true, at + 1234, &mut data, len as u32 - 1234)?;
+            assert_eq!(data.remaining(), 0);
+            assert_eq!(store.write_segments(true, at, &mut data, 1), Err(EINVAL));
+
+            let mut copy = zeros(len)?;
+            store.read_bytes(at, &mut copy)?;
+            assert!(copy[..] == bytes[..]);
+
+            let mut other = Fake::new(&[(&[(5, 3000)], 0), (&[(1, len)], 3000)])?;
+            store.read(at, &mut other.from_disk(), len as u32)?;
+            assert!(other.bytes()?[..] == bytes[..]);
+            store.remove(0, 1 << 30)?;
+        }
+        // Unwritten: all zeros, whatever the memory held.
+        store.read(1 << 40, &mut fake.from_disk(), len as u32)?;
+        assert!(fake.bytes()?.iter().all(|byte| *byte == 0));
+        Ok(())
+    }
+
+    #[test]
+    fn block_size_changes_keep_the_contents() -> Result {
+        let store = KBox::pin_init(PageStore::new(512), GFP_KERNEL)?;
+        let (mut model, mut buffer) = (zeros(LEN)?, zeros(LEN)?);
+        let mut chance = Chance(1);
+        for block_size in [4096, 65536, 512, 8192, 32768, 1024, 65536] {
+            for _ in 0..4 {
+                let at = chance.below(LEN - 700);
+                model[at..][..700].fill(chance.below(255) as u8 + 1);
+                store.write_bytes(at as u64, &model[at..][..700])?;
+            }
+            store.set_block_size(block_size)?;
+            check(&store, &model, &mut buffer);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn ranges_end() -> Result {
+        let store = KBox::pin_init(PageStore::new(512), GFP_KERNEL)?;
+        let end = u64::MAX - 4;
+        assert_eq!(store.write_bytes(end, b"abcd"), Ok(()));
+        assert_eq!(store.write_bytes(end, b"abcde"), Err(EINVAL));
+        let mut byte = [0];
+        store.read_bytes(u64::MAX - 1, &mut byte)?;
+        assert_eq!(byte, *b"d");
+        assert_eq!(store.remove(end, 5), Err(EINVAL));
+        assert_eq!(store.remove(end, 4), Ok(()));
+        store.read_bytes(u64::MAX - 1, &mut byte)?;
+        assert_eq!(byte, [0]);
+        Ok(())
+    }
+}
