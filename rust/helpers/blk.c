@@ -5,8 +5,10 @@
 
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
+#include <linux/file.h>
 #include <linux/module.h>
 #include <linux/nodemask.h>
+#include <linux/workqueue.h>
 
 /* rust/kernel/block/status.rs repeats these numbers. */
 static_assert((__force u8)BLK_STS_NOTSUPP == 1);
@@ -53,20 +55,60 @@ __rust_helper bool rust_helper_blk_node_online(unsigned int node)
 	return node < MAX_NUMNODES && node_online(node);
 }
 
+static __always_inline bool blk_owner_stays(struct module *owner)
+{
+#ifdef CONFIG_MODULES
+	return !owner || READ_ONCE(owner->state) == MODULE_STATE_LIVE;
+#else
+	return true;
+#endif
+}
+
 /*
  * Takes a reference on a module that is there to stay. Fails for one that is
  * loading or unloading, whose memory no reference would keep.
  */
 __rust_helper bool rust_helper_blk_owner_get(struct module *owner)
 {
-#ifdef CONFIG_MODULES
-	if (owner && READ_ONCE(owner->state) != MODULE_STATE_LIVE)
-		return false;
-#endif
-	return try_module_get(owner);
+	return blk_owner_stays(owner) && try_module_get(owner);
 }
 
 __rust_helper void rust_helper_blk_owner_put(struct module *owner)
 {
 	module_put(owner);
+}
+
+struct blk_add_work {
+	struct work_struct work;
+	struct gendisk *disk;
+	int error;
+};
+
+static void blk_add_work(struct work_struct *work)
+{
+	struct blk_add_work *add = container_of(work, struct blk_add_work, work);
+
+	add->error = device_add_disk(NULL, add->disk, NULL);
+}
+
+/*
+ * Adds a disk. To look for partitions, the block layer opens it, and what it
+ * opened is closed when the task returns to user space. For a module that is
+ * loading, this may be after it has failed to, and is gone; so let a worker add
+ * the disk, which closes it on its own.
+ */
+__rust_helper int
+rust_helper_blk_add_disk(struct gendisk *disk, struct module *owner)
+{
+	struct blk_add_work add = { .disk = disk };
+
+	if (blk_owner_stays(owner))
+		return device_add_disk(NULL, disk, NULL);
+
+	INIT_WORK_ONSTACK(&add.work, blk_add_work);
+	queue_work(system_dfl_wq, &add.work);
+	flush_work(&add.work);
+	destroy_work_on_stack(&add.work);
+	flush_delayed_fput();
+	return add.error;
 }

@@ -22,10 +22,7 @@ use crate::{
         Delta, //
     },
 };
-use core::ptr::{
-    self,
-    NonNull, //
-};
+use core::ptr::NonNull;
 
 /// A disk, added or not.
 ///
@@ -60,8 +57,8 @@ impl<T: Operations> Disk<T> {
         // What called the driver may not have returned yet.
         self.tag_set.reap();
         // If somebody has the disk open, it is released when they close it, which needs the driver's
-        // module. A module that is going cannot be kept, but then nobody has the disk open: at most
-        // somebody is about to let go of it.
+        // module. One that is unloading cannot be kept, but then nobody has the disk open: at most
+        // somebody is about to let go of it. Nor can one that fails to load, so that has to wait.
         if !self.hull.keep_owner() {
             // SAFETY: By the type invariant.
             while unsafe { bindings::blk_disk_references(disk) } > 1 {
@@ -123,11 +120,9 @@ impl<T: Operations> NewDisk<T> {
     /// Fails with `EEXIST` or `EBUSY` if the name or a number is taken, `ENOMEM` if memory is
     /// short. Then the disk is gone.
     pub fn add(mut self) -> Result<GenDisk<T>> {
-        // SAFETY: By the type invariant, the disk is allocated, and was not added before. It has no
-        // parent, and no attributes of its own.
-        to_result(unsafe {
-            bindings::device_add_disk(ptr::null_mut(), self.disk.disk.as_ptr(), ptr::null_mut())
-        })?;
+        let disk = self.disk.disk.as_ptr();
+        // SAFETY: By the type invariant, the disk is allocated, and was not added before.
+        to_result(unsafe { bindings::blk_add_disk(disk, self.disk.hull.owner()) })?;
         // INVARIANT: It is added now.
         self.disk.added = true;
         Ok(GenDisk { disk: self.disk })

@@ -55,6 +55,11 @@ impl<T: Operations> Hull<T> {
         &self.operations
     }
 
+    /// The driver's module, or null.
+    pub(super) fn owner(&self) -> *mut bindings::module {
+        self.operations.owner
+    }
+
     /// What the driver keeps for the disk.
     pub(super) fn queue_data(&self) -> &T::QueueData {
         &self.queue_data
@@ -68,7 +73,7 @@ impl<T: Operations> Hull<T> {
     /// Keeps the owner until the disk is released, if it is there to stay.
     pub(super) fn keep_owner(&self) -> bool {
         // SAFETY: The owner is this driver's module, which runs, or null.
-        let kept = unsafe { bindings::blk_owner_get(self.operations.owner) };
+        let kept = unsafe { bindings::blk_owner_get(self.owner()) };
         // Relaxed: putting the reference to the disk orders it before the release.
         self.keeps_owner.store(kept, Relaxed);
         kept
@@ -82,10 +87,7 @@ impl<T: Operations> Hull<T> {
     unsafe extern "C" fn free_disk(disk: *mut bindings::gendisk) {
         // SAFETY: By the safety requirement.
         let hull = unsafe { Arc::from_raw((*disk).private_data.cast::<Self>()) };
-        let owner = hull
-            .keeps_owner
-            .load(Relaxed)
-            .then_some(hull.operations.owner);
+        let owner = hull.keeps_owner.load(Relaxed).then_some(hull.owner());
         drop(hull);
         if let Some(owner) = owner {
             // SAFETY: `keep_owner` took the reference.
