@@ -39,7 +39,8 @@
 //!
 //! impl Directory for Shelf {
 //!     type Child = Book;
-//!     const ATTRIBUTES: &'static [Attribute<Self>] = &[Attribute::ro(c"features", Shelf::features)];
+//!     const ATTRIBUTES: &'static [Attribute<Self>] =
+//!         &[Attribute::ro(c"features", Shelf::features)];
 //!
 //!     fn make_group(&self, name: &CStr) -> impl PinInit<Book, Error> {
 //!         if name == c"dune" {

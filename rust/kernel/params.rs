@@ -3,8 +3,8 @@
 //! Module parameters, declared in one table.
 //!
 //! [`module_params!`](crate::module_params) makes a `static` of each line, which the module reads
-//! with `get()`. The parser, the texts in `/sys/module/*/parameters` (mode 0444), and what `modinfo`
-//! prints are those of the C types of the same names:
+//! with `get()`. The parser, the texts in `/sys/module/*/parameters` (mode 0444), and what
+//! `modinfo` prints are those of the C types of the same names:
 //!
 //! | type           | `static` holds       | accepts                                 | shown     |
 //! |----------------|----------------------|-----------------------------------------|-----------|
