@@ -44,7 +44,7 @@ logged() {
 	shift
 	mkdir -p "$(dirname "$log")"
 	"$@" >"$log" 2>&1 </dev/null || status=$?
-	((status == 0)) || tail -n 25 "$log" | sed 's/^/    /' >&2
+	((status == 0)) || tail -n 25 "$log" | cut -c1-300 | sed 's/^/    /' >&2
 	return "$status"
 }
 
