@@ -55,6 +55,11 @@ __rust_helper bool rust_helper_blk_node_online(unsigned int node)
 	return node < MAX_NUMNODES && node_online(node);
 }
 
+__rust_helper unsigned int rust_helper_blk_online_nodes(void)
+{
+	return nr_online_nodes;
+}
+
 static __always_inline bool blk_owner_stays(struct module *owner)
 {
 #ifdef CONFIG_MODULES

@@ -59,6 +59,7 @@ pub use self::{
     hw_queue::HwQueue,
     list::RequestList,
     map::{
+        online_nodes,
         QueueCounts,
         QueueKind, //
     },

@@ -20,6 +20,22 @@ use crate::{
 /// The most hardware queues there can be: C packs their index into 16 bits.
 const MAX_QUEUES: u32 = 1 << 16;
 
+/// The number of NUMA nodes that are online, which is 1 without NUMA.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::block::mq::{online_nodes, QueueCounts};
+///
+/// // A queue for each node.
+/// let counts = QueueCounts { default: online_nodes(), ..QueueCounts::default() };
+/// assert_ne!(counts.default, 0);
+/// ```
+pub fn online_nodes() -> u32 {
+    // SAFETY: The helper reads a number.
+    unsafe { bindings::blk_online_nodes() }
+}
+
 /// What a hardware queue is for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum QueueKind {
