@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What stands behind the sectors of a disk.
+
+use kernel::{
+    block::{
+        bio::{
+            FromDisk,
+            Segments,
+            ToDisk, //
+        },
+        mq::{
+            Context,
+            Scope, //
+        },
+        BlkResult,
+        BlkStatus,
+        Sector, //
+    },
+    page_store::PageStore,
+    sync::Arc, //
+};
+
+/// The backing of a disk; chosen at power-on.
+pub(crate) enum Backing {
+    /// Nothing: writes vanish, reads leave memory as it was.
+    Nothing,
+    /// Pages that come with the first write; what was never written reads as zeros.
+    Memory(Arc<PageStore>),
+}
+
+impl Backing {
+    /// Fills the memory of a read with what stands from `at` on.
+    pub(crate) fn read(&self, at: Sector, mut to: Segments<'_, FromDisk>) -> BlkResult {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Memory(pages) => {
+                let len = to.remaining();
+                pages.read(at.bytes(), &mut to, len)?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Keeps the data of a write from `at` on; where no page is left, the disk is full.
+    pub(crate) fn write<C: Context>(
+        &self,
+        scope: Scope<'_, C>,
+        at: Sector,
+        mut from: Segments<'_, ToDisk>,
+    ) -> BlkResult {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Memory(pages) => {
+                let len = from.remaining();
+                pages
+                    .write(scope, at.bytes(), &mut from, len)
+                    .map_err(|_| BlkStatus::NOSPC)
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The way in which requests end.
+
+use crate::{
+    command::Command,
+    config::Interrupt, //
+};
+use kernel::{
+    block::mq::{
+        Batch,
+        Completing,
+        Operations,
+        Started,
+        Timer, //
+    },
+    time::Delta, //
+};
+
+/// How the requests of a disk end; chosen at power-on.
+#[derive(Clone, Copy)]
+pub(crate) enum Completion {
+    /// Where they were served, in batches if several came together.
+    Direct,
+    /// In softirq context, on the CPU that submitted them.
+    Softirq,
+    /// From a timer, this long after they were served.
+    Timer(Delta),
+}
+
+impl Completion {
+    /// Returns the way that the settings ask for.
+    pub(crate) fn new(interrupt: Interrupt) -> Self {
+        match interrupt {
+            Interrupt::None => Self::Direct,
+            Interrupt::Softirq => Self::Softirq,
+            Interrupt::Timer(nanoseconds) => Self::Timer(Delta::from_nanos(nanoseconds)),
+        }
+    }
+
+    /// Ends a request that was served, or sets its end in motion.
+    pub(crate) fn finish<T>(self, rq: Started<T>, batch: Option<&mut Batch<'_, T>>)
+    where
+        T: Operations<RequestData = Command, Timer = Timer>,
+    {
+        match self {
+            Self::Direct => direct(rq, batch),
+            Self::Softirq => rq.complete(),
+            Self::Timer(delay) => rq.delay(delay),
+        }
+    }
+}
+
+fn direct<T>(rq: Started<T>, batch: Option<&mut Batch<'_, T>>)
+where
+    T: Operations<RequestData = Command>,
+{
+    let outcome = rq.data().outcome();
+    match batch {
+        Some(batch) => batch.end(rq, outcome),
+        None => rq.end(outcome),
+    }
+}
+
+/// Ends a request in softirq context.
+pub(crate) fn in_softirq<T: Operations<RequestData = Command>>(rq: Completing<T>) {
+    let outcome = rq.data().outcome();
+    rq.end(outcome);
+}
+
+/// Ends a request from its timer.
+pub(crate) fn from_timer<T: Operations<RequestData = Command>>(rq: Started<T>) {
+    let outcome = rq.data().outcome();
+    rq.end(outcome);
+}

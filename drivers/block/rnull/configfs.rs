@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The directory `rnull` in configfs, where mkdir makes a device.
+
+mod attributes;
+
+use crate::{
+    device::Device,
+    params,
+    registry::Registry, //
+};
+use kernel::{
+    configfs::{
+        Attribute,
+        Directory,
+        NoChild,
+        Page,
+        Subsystem, //
+    },
+    prelude::*,
+    sync::Arc, //
+};
+
+/// The directory that holds the devices.
+pub(crate) struct Tree {
+    owner: &'static ThisModule,
+    registry: Arc<Registry>,
+}
+
+/// Puts the directory in the root of configfs.
+pub(crate) fn add_tree(
+    owner: &'static ThisModule,
+    registry: Arc<Registry>,
+) -> Result<Subsystem<Tree>> {
+    Subsystem::new(c"rnull", owner, Ok(Tree { owner, registry }))
+}
+
+impl Directory for Tree {
+    type Child = Device;
+    const ATTRIBUTES: &'static [Attribute<Self>] = &[Attribute::ro(c"features", Tree::features)];
+
+    /// Makes a device that is off; its directory will name its disk.
+    fn make_group(&self, name: &CStr) -> impl PinInit<Device, Error> {
+        Device::new(
+            self.owner,
+            self.registry.clone(),
+            Some(name),
+            params::settings(),
+        )
+    }
+
+    /// Takes the disk off the system before rmdir returns; the data goes with the device.
+    fn drop_item(&self, device: &Device) {
+        device.power_off();
+    }
+}
+
+impl Tree {
+    /// Lists what a device can be told, for programs that must know before they try.
+    fn features(&self, page: &mut Page<'_>) -> Result {
+        for (position, attribute) in attributes::ALL.iter().enumerate() {
+            let separator = if position == 0 { "" } else { "," };
+            write!(page, "{separator}{}", attribute.name().to_str()?)?;
+        }
+        writeln!(page)
+    }
+}
+
+impl Directory for Device {
+    type Child = NoChild;
+    const ATTRIBUTES: &'static [Attribute<Self>] = attributes::ALL;
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A device, on or off.
+
+use crate::{
+    backing::Backing,
+    config::{
+        self,
+        Config,
+        Invalid,
+        Plan, //
+    },
+    disk::Disk,
+    machine,
+    registry::{
+        DiskName,
+        Registry, //
+    }, //
+};
+use kernel::{
+    new_mutex,
+    page_store::PageStore,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
+};
+
+/// Settings and data, with a disk over them while the power is on.
+///
+/// Data stays over power cycles; it goes with the device.
+#[pin_data]
+pub(crate) struct Device {
+    owner: &'static ThisModule,
+    registry: Arc<Registry>,
+    /// The name of the disk, if it is not to be made from its number.
+    name: Option<DiskName>,
+    pages: Arc<PageStore>,
+    #[pin]
+    state: Mutex<State>,
+}
+
+/// What changes in the life of a device.
+struct State {
+    settings: Config,
+    /// Present while the power is on.
+    disk: Option<Disk>,
+}
+
+impl Device {
+    /// Makes a device that is off.
+    ///
+    /// # Errors
+    ///
+    /// `EEXIST` if a disk that is on has its name; `ENOMEM`.
+    pub(crate) fn new<'a>(
+        owner: &'static ThisModule,
+        registry: Arc<Registry>,
+        name: Option<&'a CStr>,
+        settings: Config,
+    ) -> impl PinInit<Self, Error> + 'a {
+        try_pin_init!(Self {
+            owner,
+            name: name.map(|name| registry.unused(name)).transpose()?,
+            registry,
+            pages: Arc::pin_init(PageStore::new(settings.blocksize), GFP_KERNEL)?,
+            state <- new_mutex!(State { settings, disk: None }, "Device::state"),
+        })
+    }
+
+    /// Returns the settings as they are now.
+    pub(crate) fn settings(&self) -> Config {
+        self.state.lock().settings
+    }
+
+    /// Whether the disk is there.
+    pub(crate) fn is_on(&self) -> bool {
+        self.state.lock().disk.is_some()
+    }
+
+    /// Changes the settings; refuses with `EBUSY` while the power is on.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Config)) -> Result {
+        let mut state = self.state.lock();
+        if state.disk.is_some() {
+            return Err(EBUSY);
+        }
+        change(&mut state.settings);
+        Ok(())
+    }
+
+    /// Returns the number of submission queues.
+    pub(crate) fn submit_queues(&self) -> u32 {
+        self.settings().submit_queues
+    }
+
+    /// Changes the number of submission queues, at any time.
+    ///
+    /// While the power is off anything may be asked for; power-on brings it into range.
+    pub(crate) fn set_submit_queues(&self, count: u32) -> Result {
+        let mut state = self.state.lock();
+        if let Some(disk) = &state.disk {
+            if !config::queues_allowed(count, &machine::this()) {
+                return Err(EINVAL);
+            }
+            disk.set_submit_queues(count)?;
+        }
+        state.settings.submit_queues = count;
+        Ok(())
+    }
+
+    /// Switches the power on or off, if it is not so already.
+    pub(crate) fn set_power(&self, on: bool) -> Result {
+        if on {
+            self.power_on()
+        } else {
+            self.power_off();
+            Ok(())
+        }
+    }
+
+    /// Adds the disk; a failure leaves all as it was.
+    pub(crate) fn power_on(&self) -> Result {
+        let mut state = self.state.lock();
+        if state.disk.is_none() {
+            let disk = self.add_disk(&mut state.settings)?;
+            state.disk = Some(disk);
+        }
+        Ok(())
+    }
+
+    /// Takes the disk off the system, once its requests have ended.
+    pub(crate) fn power_off(&self) {
+        self.state.lock().disk = None;
+    }
+
+    /// Adds the disk that `settings` ask for, then brings them in line with it.
+    fn add_disk(&self, settings: &mut Config) -> Result<Disk> {
+        let plan = settings.plan(&machine::this()).map_err(refuse)?;
+        if settings.wants_bios() {
+            pr_err!("queue_mode=0 is no longer available, using 2\n");
+        }
+        let slot = self.registry.claim(self.name)?;
+        let disk = Disk::add(&plan, self.backing(&plan)?, slot, self.owner)?;
+        *settings = Config {
+            index: disk.index(),
+            ..plan.settings
+        };
+        pr_info!("disk {} created\n", disk.name());
+        Ok(disk)
+    }
+
+    fn backing(&self, plan: &Plan) -> Result<Backing> {
+        if !plan.settings.memory_backed {
+            return Ok(Backing::Nothing);
+        }
+        // The data may be from a time of other blocks.
+        self.pages.set_block_size(plan.block_size)?;
+        Ok(Backing::Memory(self.pages.clone()))
+    }
+}
+
+/// Says why settings are refused.
+fn refuse(reason: Invalid) -> Error {
+    match reason {
+        Invalid::QueueMode => pr_err!("queue_mode=1 is no longer available\n"),
+        Invalid::BlockSize => pr_err!("invalid block size\n"),
+        Invalid::MaxSectors => pr_err!("max_sectors is less than a page or a block\n"),
+    }
+    EINVAL
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A disk that is on.
+
+use crate::{
+    backing::Backing,
+    completion::Completion,
+    config::Plan,
+    queue::{
+        Null,
+        Queue, //
+    },
+    registry::Slot,
+    tags, //
+};
+use kernel::{
+    block::{
+        gendisk::{
+            GenDisk,
+            GenDiskBuilder, //
+        },
+        limits::QueueLimits,
+        mq::{
+            Atomic,
+            Context,
+            Sleepable, //
+        },
+        Sectors, //
+    },
+    page::PAGE_SIZE,
+    prelude::*,
+    static_lock_class, //
+};
+
+/// A disk that is on; dropping it takes it off the system.
+pub(crate) struct Disk {
+    disk: Kind,
+    /// Comes after the disk: its number is free only when the disk is gone.
+    slot: Slot,
+}
+
+/// Whether the requests of a disk may sleep.
+enum Kind {
+    Atomic(GenDisk<Null<Atomic>>),
+    Sleepable(GenDisk<Null<Sleepable>>),
+}
+
+impl Disk {
+    /// Builds what `plan` says on `backing`, under the number and name of `slot`.
+    pub(crate) fn add(
+        plan: &Plan,
+        backing: Backing,
+        slot: Slot,
+        owner: &'static ThisModule,
+    ) -> Result<Self> {
+        let disk = if plan.settings.blocking {
+            Kind::Sleepable(add(plan, backing, &slot, owner)?)
+        } else {
+            Kind::Atomic(add(plan, backing, &slot, owner)?)
+        };
+        Ok(Self { disk, slot })
+    }
+
+    /// The disk's number.
+    pub(crate) fn index(&self) -> u32 {
+        self.slot.index()
+    }
+
+    /// The disk's name.
+    pub(crate) fn name(&self) -> &CStr {
+        self.slot.name()
+    }
+
+    /// Changes the number of submission queues under running I/O, or leaves it as it was.
+    pub(crate) fn set_submit_queues(&self, count: u32) -> Result {
+        let counts = tags::counts(count);
+        match &self.disk {
+            Kind::Atomic(disk) => disk.tag_set().set_queue_counts(counts),
+            Kind::Sleepable(disk) => disk.tag_set().set_queue_counts(counts),
+        }
+    }
+}
+
+fn add<C: Context>(
+    plan: &Plan,
+    backing: Backing,
+    slot: &Slot,
+    owner: &'static ThisModule,
+) -> Result<GenDisk<Null<C>>> {
+    let queue = Queue {
+        backing,
+        completion: Completion::new(plan.interrupt),
+    };
+    GenDiskBuilder::new(tags::own(plan)?, owner, static_lock_class!())
+        .limits(limits(plan))
+        .capacity(Sectors(plan.capacity))
+        .numbers(slot.major().clone(), slot.index(), 1)
+        .build(slot.name(), Ok::<_, Error>(queue))?
+        .add()
+}
+
+fn limits(plan: &Plan) -> QueueLimits {
+    let settings = &plan.settings;
+    QueueLimits {
+        logical_block_size: plan.block_size,
+        physical_block_size: plan.block_size,
+        max_hw_sectors: Sectors(settings.max_sectors.into()),
+        virt_boundary_mask: if settings.virt_boundary {
+            PAGE_SIZE - 1
+        } else {
+            0
+        },
+        // Copies start and stop at any byte.
+        dma_alignment: 1,
+        rotational: settings.rotational,
+        ..QueueLimits::default()
+    }
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The limits that this machine sets.
+
+use crate::config::Machine;
+use kernel::{
+    block::mq,
+    cpu,
+    page::PAGE_SIZE, //
+};
+
+/// Returns what settings are measured against here.
+pub(crate) fn this() -> Machine {
+    let page_size = PAGE_SIZE as u32;
+    Machine {
+        cpus: cpu::nr_cpu_ids(),
+        nodes: mq::online_nodes(),
+        page_size,
+        // The page cache needs large folios for blocks that exceed a page.
+        largest_block: if cfg!(CONFIG_TRANSPARENT_HUGEPAGE) {
+            64 << 10
+        } else {
+            page_size
+        },
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The module's parameters.
+//!
+//! They describe the devices that are made at load, and are the defaults of all others.
+
+use crate::{
+    config::{
+        self,
+        Config, //
+    },
+    machine, //
+};
+use kernel::{
+    module_params,
+    prelude::*, //
+};
+
+module_params! {
+    module: "rnull_mod";
+
+    bs: int = 512, "Logical block size in bytes, at most a page. Default: 512";
+    blocking: bool = false, "Serve requests where they may sleep. Default: N";
+    completion_nsec: ulong = 10_000, "Nanoseconds that a request takes with irqmode=2. Default: 10000";
+    gb: int = 250, "Size in GiB. Default: 250";
+    home_node: int = -1, "NUMA node to take memory from. Default: -1 (any)";
+    hw_queue_depth: int = 64, "Requests of each hardware queue. Default: 64";
+    irqmode: int(known_irqmode) = 1, "How requests end: 0-none, 1-softirq, 2-timer. Default: 1";
+    max_sectors: int = 0, "Longest request in sectors of 512 bytes. Default: 0 (255)";
+    memory_backed: bool = false, "Keep the data in memory. Default: N";
+    no_sched: int = 0, "No I/O scheduler, unless one is asked for. Default: 0";
+    pub(crate) nr_devices: uint = 1, "Number of devices to make. Default: 1";
+    queue_mode: int(known_queue_mode) = 2, "Interface to the block layer: 2-multiqueue. Default: 2";
+    rotational: bool = false, "Claim to seek. Default: N";
+    submit_queues: int = 1, "Number of submission queues. Default: 1";
+    use_per_node_hctx: bool = false, "One submission queue for each NUMA node. Default: N";
+    virt_boundary: bool = false, "Segments of a request meet at page boundaries only. Default: N";
+}
+
+fn known_irqmode(mode: i32) -> Result {
+    known(mode, config::IRQ_TIMER)
+}
+
+fn known_queue_mode(mode: i32) -> Result {
+    known(mode, config::QUEUE_MQ)
+}
+
+fn known(mode: i32, last: u32) -> Result {
+    match u32::try_from(mode) {
+        Ok(mode) if mode <= last => Ok(()),
+        _ => Err(EINVAL),
+    }
+}
+
+/// Brings values into range before the first device is made, for the user to see.
+///
+/// # Errors
+///
+/// `EINVAL` if they ask for what no device can be.
+pub(crate) fn settle() -> Result {
+    let machine = machine::this();
+
+    let block_size = config::parameter_block_size(BS.get(), &machine);
+    if block_size != BS.get() {
+        pr_warn!("bs={} is no more than {block_size} here\n", BS.get());
+        BS.set(block_size);
+    }
+
+    let node = config::parameter_node(HOME_NODE.get(), &machine);
+    if node != HOME_NODE.get() {
+        pr_err!("home_node={} is not online\n", HOME_NODE.get());
+        HOME_NODE.set(node);
+    }
+
+    let per_node = USE_PER_NODE_HCTX.get();
+    SUBMIT_QUEUES.set(config::parameter_queues(
+        SUBMIT_QUEUES.get(),
+        per_node,
+        &machine,
+    ));
+
+    // Checked for all devices at once, since there may be none to be made now.
+    if settings().wants_requests() {
+        pr_err!("queue_mode=1 is no longer available\n");
+        return Err(EINVAL);
+    }
+    Ok(())
+}
+
+/// Returns the settings of a new device.
+pub(crate) fn settings() -> Config {
+    Config {
+        blocking: BLOCKING.get(),
+        blocksize: BS.get() as u32,
+        completion_nsec: COMPLETION_NSEC.get(),
+        home_node: HOME_NODE.get() as u32,
+        hw_queue_depth: HW_QUEUE_DEPTH.get() as u32,
+        index: 0,
+        irqmode: IRQMODE.get() as u32,
+        max_sectors: MAX_SECTORS.get() as u32,
+        memory_backed: MEMORY_BACKED.get(),
+        no_sched: NO_SCHED.get() != 0,
+        queue_mode: QUEUE_MODE.get() as u32,
+        rotational: ROTATIONAL.get(),
+        // Wraps and keeps its sign as C's `int` does: too much is too much in the same way.
+        size: GB.get().wrapping_mul(1024) as usize,
+        submit_queues: SUBMIT_QUEUES.get() as u32,
+        use_per_node_hctx: USE_PER_NODE_HCTX.get(),
+        virt_boundary: VIRT_BOUNDARY.get(),
+    }
+}

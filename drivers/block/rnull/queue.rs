@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The way of a request through the driver.
+
+use crate::{
+    backing::Backing,
+    command::Command,
+    completion::{
+        self,
+        Completion, //
+    },
+    transfer::transfer, //
+};
+use core::marker::PhantomData;
+use kernel::{
+    block::{
+        mq::{
+            Batch,
+            Completing,
+            Context,
+            Idle,
+            Operations,
+            PlugList,
+            Refused,
+            Started,
+            TimedOut,
+            TimeoutAction,
+            Timer, //
+        },
+        BlkStatus, //
+    },
+    prelude::*, //
+};
+
+/// The driver's operations, for disks whose requests may sleep or may not, as `C` says.
+pub(crate) struct Null<C>(PhantomData<C>);
+
+/// The shape of a disk.
+pub(crate) struct Queue {
+    /// What stands behind its sectors.
+    pub(crate) backing: Backing,
+    /// How its requests end.
+    pub(crate) completion: Completion,
+}
+
+#[vtable]
+impl<C: Context> Operations for Null<C> {
+    type Context = C;
+    type TagSetData = ();
+    type QueueData = Queue;
+    type HwData = ();
+    type RequestData = Command;
+    type Timer = Timer;
+
+    fn init_hw_queue(_queue: &Queue, _set: &(), _index: u32) -> impl PinInit<(), Error> {
+        Ok::<(), Error>(())
+    }
+
+    fn init_request(_set: &()) -> impl PinInit<Command, Error> {
+        Ok::<Command, Error>(Command::new())
+    }
+
+    fn queue_rq<'q>(rq: Idle<'q, Self>, _last: bool) -> Result<(), Refused<'q, Self>> {
+        serve(rq, None)
+    }
+
+    fn queue_rqs<'q>(rqs: &mut PlugList<'q, Self>) {
+        let mut batch = Batch::new();
+        while let Some(rq) = rqs.pop() {
+            if let Err(refused) = serve(rq, Some(&mut batch)) {
+                rqs.push_back(refused);
+            }
+        }
+    }
+
+    fn complete(rq: Completing<Self>) {
+        completion::in_softirq(rq);
+    }
+
+    fn expired(rq: Started<Self>) {
+        completion::from_timer(rq);
+    }
+
+    fn timeout(rq: &TimedOut<'_, Self>) -> TimeoutAction {
+        // Whoever serves the request has it still, and will end it with this status.
+        pr_info!("rq with tag {} timed out\n", rq.tag());
+        rq.data().record(Err(BlkStatus::TIMEOUT));
+        TimeoutAction::Done
+    }
+}
+
+/// Takes a request through all stages.
+fn serve<'q, C: Context>(
+    rq: Idle<'q, Null<C>>,
+    batch: Option<&mut Batch<'_, Null<C>>>,
+) -> Result<(), Refused<'q, Null<C>>> {
+    let (queue, scope) = (rq.queue_data(), rq.scope());
+
+    rq.data().begin();
+    let rq = rq.start();
+    let outcome = transfer(&queue.backing, scope, rq.op(), rq.sector(), rq.transfer());
+    rq.data().record(outcome);
+    queue.completion.finish(rq, batch);
+    Ok(())
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A null block driver without `unsafe`.
+//!
+//! Its disks end each request at once, in softirq context or after a delay, and forget the data
+//! or keep it in memory. The parameters and attributes are those of C's `null_blk`.
+//!
+//! The modules stand in reading order, and import only what stands below them. Two ways lead
+//! down: a user's settings go from `params` or `configfs` to a `device` and become a `disk`; a
+//! request enters at `queue` and goes on to `transfer`, `backing` and `completion`.
+
+#![forbid(unsafe_code)]
+
+// From a user's settings to a device.
+mod params;
+
+mod configfs;
+
+mod device;
+
+// From a device to a disk.
+mod disk;
+
+mod registry;
+
+mod tags;
+
+// From a request to its data, then to its end.
+mod queue;
+
+mod transfer;
+
+mod backing;
+
+mod completion;
+
+mod command;
+
+// What all of it is measured by.
+mod machine;
+
+mod config;
+
+use configfs::Tree;
+use device::Device;
+use kernel::{
+    configfs::Subsystem,
+    prelude::*,
+    sync::Arc, //
+};
+use registry::Registry;
+
+module! {
+    type: Rnull,
+    name: "rnull_mod",
+    authors: ["The rnull authors"],
+    description: "Null block driver in Rust",
+    license: "GPL",
+}
+
+/// What lives from load to unload.
+struct Rnull {
+    /// Comes first, so that nobody makes a device while the others go.
+    _tree: Subsystem<Tree>,
+    /// The devices that the parameters asked for, all of them on.
+    _devices: KVec<Pin<KBox<Device>>>,
+}
+
+impl kernel::Module for Rnull {
+    fn init(module: &'static ThisModule) -> Result<Self> {
+        params::settle()?;
+        let registry = Arc::pin_init(Registry::new(), GFP_KERNEL)?;
+        let devices = add_devices(module, &registry)?;
+        // The last step that can fail: what was made in it could not be taken back.
+        let tree = configfs::add_tree(module, registry)?;
+        pr_info!("module loaded\n");
+        Ok(Self {
+            _tree: tree,
+            _devices: devices,
+        })
+    }
+}
+
+/// Makes the devices that the parameters ask for; after a failure none is left.
+fn add_devices(
+    owner: &'static ThisModule,
+    registry: &Arc<Registry>,
+) -> Result<KVec<Pin<KBox<Device>>>> {
+    let mut devices = KVec::new();
+    for _ in 0..params::NR_DEVICES.get() {
+        let device = Device::new(owner, registry.clone(), None, params::settings());
+        let device = KBox::pin_init(device, GFP_KERNEL)?;
+        device.power_on()?;
+        devices.push(device, GFP_KERNEL)?;
+    }
+    Ok(devices)
+}
