@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A RAM disk, to show how a block driver is written.
+//!
+//! Load the module, then use `/dev/rust_ram` like any disk, for example
+//! `mkfs.ext4 /dev/rust_ram && mount /dev/rust_ram /mnt`. Unloading forgets the data.
+
+#![forbid(unsafe_code)]
+
+use kernel::{
+    block::{
+        bio::Transfer,
+        gendisk::{
+            GenDisk,
+            GenDiskBuilder, //
+        },
+        mq::{
+            Idle,
+            NoTimer,
+            Op,
+            Operations,
+            Refused,
+            Scope,
+            Sleepable,
+            Started,
+            TagSet,
+            TagSetOptions, //
+        },
+        BlkResult,
+        BlkStatus,
+        Sectors, //
+    },
+    page_store::PageStore,
+    prelude::*,
+    static_lock_class, //
+};
+
+module! {
+    type: RustBlock,
+    name: "rust_block",
+    authors: ["The rnull authors"],
+    description: "Rust block driver sample: a RAM disk",
+    license: "GPL",
+}
+
+/// What lives while the module is loaded: the disk. Dropping it takes the disk off the system.
+struct RustBlock {
+    _disk: GenDisk<RamDisk>,
+}
+
+impl kernel::Module for RustBlock {
+    fn init(module: &'static ThisModule) -> Result<Self> {
+        // First the requests: how many can be under way at once, over how many queues.
+        let tags = TagSet::new(TagSetOptions::default(), Ok(()))?;
+        // Then the disk. It serves I/O before `add` returns: partitions are looked for.
+        let disk = GenDiskBuilder::new(tags, module, static_lock_class!())
+            .capacity(Sectors::from_mebibytes(16))
+            .build(
+                c"rust_ram",
+                try_pin_init!(Memory { pages <- PageStore::new(512) }),
+            )?
+            .add()?;
+        Ok(Self { _disk: disk })
+    }
+}
+
+/// What the driver keeps for its disk: a sparse array of pages.
+#[pin_data]
+struct Memory {
+    #[pin]
+    pages: PageStore,
+}
+
+/// The driver. This type has no values; it names what belongs together.
+enum RamDisk {}
+
+#[vtable]
+impl Operations for RamDisk {
+    // A first write may have to wait for a page.
+    type Context = Sleepable;
+    type QueueData = Memory;
+    // This driver keeps nothing per tag set, hardware queue or request, and needs no timers.
+    type TagSetData = ();
+    type HwData = ();
+    type RequestData = ();
+    type Timer = NoTimer;
+
+    fn init_hw_queue(_: &Memory, _: &(), _index: u32) -> impl PinInit<(), Error> {
+        Ok::<(), Error>(())
+    }
+
+    fn init_request(_: &()) -> impl PinInit<(), Error> {
+        Ok::<(), Error>(())
+    }
+
+    // A request comes in `Idle`. Until it is started it could be refused, to be sent again later.
+    fn queue_rq<'q>(rq: Idle<'q, Self>, _last: bool) -> Result<(), Refused<'q, Self>> {
+        let (memory, scope) = (rq.queue_data(), rq.scope());
+        let rq = rq.start();
+        let outcome = serve(&memory.pages, scope, &rq);
+        // Whoever ends a request gives it up; doing so twice would not compile.
+        rq.end(outcome);
+        Ok(())
+    }
+}
+
+/// Moves the data of a request, whose memory is lent in the direction that the data goes.
+fn serve(pages: &PageStore, scope: Scope<'_, Sleepable>, rq: &Started<RamDisk>) -> BlkResult {
+    let (at, len) = (rq.sector().bytes(), rq.bytes());
+    match rq.transfer() {
+        Transfer::FromDisk(mut memory) => pages.read(at, &mut memory, len)?,
+        Transfer::ToDisk(mut memory) => pages.write(scope, at, &mut memory, len)?,
+        Transfer::None if rq.op() == Op::Flush => {}
+        Transfer::None => return Err(BlkStatus::NOTSUPP),
+    }
+    Ok(())
+}
