@@ -85,11 +85,11 @@ impl Operations for RamDisk {
     type RequestData = ();
     type Timer = NoTimer;
 
-    fn init_hw_queue(_: &Memory, _: &(), _index: u32) -> impl PinInit<(), Error> {
+    fn init_hw_queue(_memory: &Memory, _set: &(), _index: u32) -> impl PinInit<(), Error> {
         Ok::<(), Error>(())
     }
 
-    fn init_request(_: &()) -> impl PinInit<(), Error> {
+    fn init_request(_set: &()) -> impl PinInit<(), Error> {
         Ok::<(), Error>(())
     }
 
