@@ -11,11 +11,14 @@
 #define PAGE_STORE_LOCKED	0
 #define PAGE_STORE_REMOVED	1
 
-__rust_helper struct page *rust_helper_page_store_alloc(bool may_sleep)
+__rust_helper struct page *rust_helper_page_store_alloc(bool zeroed,
+							bool may_sleep)
 {
 	gfp_t gfp = may_sleep ? GFP_NOIO : GFP_NOWAIT;
 
-	return alloc_page(gfp | __GFP_ZERO | __GFP_HIGHMEM | __GFP_NOWARN);
+	if (zeroed)
+		gfp |= __GFP_ZERO;
+	return alloc_page(gfp | __GFP_HIGHMEM | __GFP_NOWARN);
 }
 
 __rust_helper void rust_helper_page_store_free(struct page *page)

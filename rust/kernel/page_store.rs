@@ -60,16 +60,20 @@ use crate::{
 
 mod transfer;
 
-mod copy;
 mod exclusion;
 mod tree;
 mod unit;
+
+mod page;
+
+mod copy;
 
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 mod tests;
 
 use self::{
     copy::Unfilled,
+    page::NewPage,
     tree::Tree,
     unit::Unit, //
 };
@@ -177,7 +181,7 @@ impl PageStore {
             while let Some(found) = self.tree.next(index, usize::MAX) {
                 let first = unit.first(found);
                 if first != found {
-                    self.tree.insert(first, true)?;
+                    self.tree.insert(first, NewPage::zeroed(true)?, true)?;
                 }
                 index = first + unit.pages();
             }

@@ -11,9 +11,10 @@ use crate::block::bio::{
 use core::mem;
 
 /// Bytes that are to be stored, consumed from the start.
-pub(super) trait Source {
-    /// Copies the next bytes over all of `to`, which is a page of a store.
-    fn copy_to(&mut self, to: Piece<'_>);
+pub(super) trait Source: Clone {
+    /// Copies the next bytes over all of `to`, which is in a page of a store. Returns how many there
+    /// were; callers see to it that there are enough.
+    fn copy_to(&mut self, to: Piece<'_>) -> usize;
 
     /// Leaves out the next `len` bytes.
     fn skip(&mut self, len: usize);
@@ -21,7 +22,7 @@ pub(super) trait Source {
 
 /// Room for bytes that were stored, filled from the start.
 pub(super) trait Sink {
-    /// Takes all of `from`, which is a page of a store.
+    /// Takes all of `from`, which is in a page of a store.
     fn copy_from(&mut self, from: Piece<'_>);
 
     /// Takes `len` zeros.
@@ -30,12 +31,14 @@ pub(super) trait Sink {
 
 impl Source for Segments<'_, ToDisk> {
     #[inline]
-    fn copy_to(&mut self, mut to: Piece<'_>) {
-        while let Some(from) = self.next_up_to(to.len()) {
+    fn copy_to(&mut self, to: Piece<'_>) -> usize {
+        let mut left = to;
+        while let Some(from) = self.next_up_to(left.len()) {
             // SAFETY: The pages of a store are in no request.
-            unsafe { from.copy_to(to) };
-            to = to.skip(from.size());
+            unsafe { from.copy_to(left) };
+            left = left.skip(from.size());
         }
+        to.len() - left.len()
     }
 
     fn skip(&mut self, len: usize) {
@@ -63,11 +66,11 @@ impl Sink for Segments<'_, FromDisk> {
 }
 
 impl Source for &[u8] {
-    fn copy_to(&mut self, to: Piece<'_>) {
+    fn copy_to(&mut self, to: Piece<'_>) -> usize {
         let (now, later) = self.split_at(to.len().min(self.len()));
-        // It fits, because it was cut to the length of the piece.
-        let _ = to.write(0, now);
         *self = later;
+        // It fits, because it was cut to the length of the piece.
+        to.write(0, now).map_or(0, |()| now.len())
     }
 
     fn skip(&mut self, len: usize) {

@@ -11,6 +11,7 @@ use super::{
         self,
         Held, //
     },
+    page::NewPage,
     tree::{
         Tree,
         Walk, //
@@ -21,7 +22,10 @@ use super::{
     },
 };
 use crate::{
-    page::PAGE_SHIFT,
+    page::{
+        PAGE_SHIFT,
+        PAGE_SIZE, //
+    },
     prelude::*, //
 };
 
@@ -64,8 +68,11 @@ pub(super) fn write(
         while !write_span(&mut walk, &span, from) {
             // Memory is allocated outside the read section, and with no lock held.
             drop(walk);
-            add_pages(tree, &span, may_sleep)?;
+            let done = add_pages(tree, unit, &span, may_sleep, from)?;
             walk = tree.walk();
+            if done {
+                break;
+            }
         }
     }
     Ok(())
@@ -81,23 +88,42 @@ fn write_span(walk: &mut Walk<'_>, span: &Span, from: &mut impl Source) -> bool 
         return false;
     }
     for part in span.parts() {
-        match unit.piece(part) {
-            Some(to) => from.copy_to(to),
+        if let Some(to) = unit.piece(part) {
+            from.copy_to(to);
+        } else {
             // Only if the block size was changed meanwhile, against the rules.
-            None => from.skip(part.len()),
+            from.skip(part.len());
         }
     }
     true
 }
 
-/// Adds the pages that a write to `span` needs: its own, after the first of the unit.
+/// Adds the pages that a write to `span` needs; `true` means that it is done with that.
 #[cold]
-fn add_pages(tree: &Tree, span: &Span, may_sleep: bool) -> Result {
-    tree.insert(span.first, may_sleep)?;
-    for part in span.parts().filter(|part| part.page() != span.first) {
-        tree.insert(part.page(), may_sleep)?;
+fn add_pages(
+    tree: &Tree,
+    unit: Unit,
+    span: &Span,
+    may_sleep: bool,
+    from: &mut impl Source,
+) -> Result<bool> {
+    // A whole unit of one page is filled before anybody can see it, so it need not be zeroed.
+    if (unit.pages(), span.len()) == (1, PAGE_SIZE) {
+        let mut ahead = from.clone();
+        if let Some(page) = NewPage::filled(&mut ahead, may_sleep)? {
+            let done = tree.insert(span.first, page, may_sleep)?;
+            if done {
+                *from = ahead;
+            }
+            return Ok(done);
+        }
     }
-    Ok(())
+    // Its own pages, after the first of the unit.
+    tree.insert(span.first, NewPage::zeroed(may_sleep)?, may_sleep)?;
+    for part in span.parts().filter(|part| part.page() != span.first) {
+        tree.insert(part.page(), NewPage::zeroed(may_sleep)?, may_sleep)?;
+    }
+    Ok(false)
 }
 
 /// Makes `len` bytes read as zeros.

@@ -8,6 +8,7 @@
 //!
 //! C header: [`include/linux/xarray.h`](srctree/include/linux/xarray.h)
 
+use super::page::NewPage;
 use crate::{
     bindings,
     prelude::*,
@@ -25,6 +26,7 @@ use crate::{
 };
 use core::{
     marker::PhantomData,
+    mem,
     ptr::NonNull, //
 };
 
@@ -75,29 +77,23 @@ impl Tree {
         }
     }
 
-    /// Sees to it that page `index` exists; a new one holds zeros.
+    /// Makes `page` page `index`, unless there is one already; returns whether it did.
     ///
     /// # Errors
     ///
-    /// [`ENOMEM`] if there is no memory, even after waiting for some if `may_sleep`.
-    pub(super) fn insert(&self, index: usize, may_sleep: bool) -> Result {
-        // SAFETY: Allocating has no preconditions.
-        let page = unsafe { bindings::page_store_alloc(may_sleep) };
-        if page.is_null() {
-            return Err(ENOMEM);
-        }
+    /// [`ENOMEM`] if there is no memory for the array, even after waiting for some if `may_sleep`.
+    pub(super) fn insert(&self, index: usize, page: NewPage, may_sleep: bool) -> Result<bool> {
+        let (xa, raw) = (self.xa.get(), page.as_ptr());
         // SAFETY: The array is valid by the type invariants, the page is ours.
-        // INVARIANT: If the slot was empty, the array owns the page now.
-        let old = unsafe { bindings::page_store_insert(self.xa.get(), index, page, may_sleep) };
+        let old = unsafe { bindings::page_store_insert(xa, index, raw, may_sleep) };
         if old.is_null() {
-            return Ok(());
+            // INVARIANT: The array owns the page now.
+            mem::forget(page);
+            return Ok(true);
         }
-        // SAFETY: The array did not take the page.
-        unsafe { bindings::page_store_free(page) };
         // SAFETY: `old` is what the array returned.
         match unsafe { bindings::xa_err(old) } {
-            // Somebody else was faster.
-            0 => Ok(()),
+            0 => Ok(false),
             error => Err(Error::from_errno(error)),
         }
     }
