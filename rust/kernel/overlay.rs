@@ -24,8 +24,9 @@ pub mod bindings {
     include!(env!("OVERLAY_BINDINGS"));
 }
 
+pub mod page_store;
+
 pub mod block;
 pub mod configfs;
 pub mod irqsave;
-pub mod page_store;
 pub mod params;
