@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Turns what the guests left behind into a table, a CSV file, a chart, a comparison."""
+
+import argparse
+import csv
+import sys
+
+import chart
+import compare
+import table
+import trust
+from counts import read_boot
+from measurement import HEADER, Measurement, lines_of
+from symbols import SymbolTable
+
+
+def collect(arguments):
+    """The CSV file from the boots; what went wrong in them."""
+    boots, wrong = [], []
+    for directory in arguments.boot:
+        boot = read_boot(f"{directory}/output", f"{directory}/counts")
+        wrong += [f"{directory}: {failure}" for failure in boot.failures]
+        text = next((address for address, name, module in boot.symbols if name == "_text" and not module), None)
+        if text != SymbolTable(arguments.map, []).text:
+            wrong.append(f"{directory}: the guest's kernel is not where {arguments.map} says")
+        boots.append(boot)
+    with open(arguments.csv, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(HEADER)
+        writer.writerows(lines_of(boots, arguments.map))
+    return wrong
+
+
+def top(measurement, row, drivers, limit=40):
+    """The functions of a row side by side, the most expensive first."""
+    columns = [measurement.symbols(row, driver) for driver in drivers]
+    keys = sorted({key for column in columns for key in column}, key=lambda key: -max(c.get(key, 0) for c in columns))
+    yield f"{row}: instructions per I/O"
+    yield "".join(f"{driver:>12}" for driver in drivers)
+    for key in keys[:limit]:
+        yield "".join(f"{column.get(key, 0):12,.1f}" for column in columns) + f"  {key[0]:16} {key[1]}"
+
+
+def parse():
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--boot", action="append", default=[], help="directory with output and counts of a boot")
+    parser.add_argument("--map", help="System.map of the kernel that was booted")
+    parser.add_argument("--csv", required=True, help="the measurement: written if boots are given, else read")
+    parser.add_argument("--chart", help="SVG file to write")
+    parser.add_argument("--compare", metavar="OLD.csv", help="show what changed since an older measurement")
+    parser.add_argument("--driver", default="rnull", help="whose changes are shown (default: rnull)")
+    parser.add_argument("--symbols", metavar="ROW", help="show the functions of a row")
+    return parser.parse_args()
+
+
+def main():
+    """The exit status: 1 if the measurement is not to be trusted."""
+    arguments = parse()
+    wrong = collect(arguments) if arguments.boot else []
+    measurement = Measurement(arguments.csv)
+    if arguments.symbols:
+        print("\n".join(top(measurement, arguments.symbols, (table.C, table.RUST, table.REFERENCE))))
+        return 0
+    print("\n".join(table.of_rows(measurement)))
+    print("\n".join(table.of_memory(measurement)))
+    if arguments.compare:
+        print("\n".join(compare.lines(Measurement(arguments.compare), measurement, arguments.driver)))
+    if arguments.chart:
+        with open(arguments.chart, "w", encoding="utf-8") as file:
+            file.write(chart.svg(measurement))
+    worst, doubts = trust.doubts(measurement)
+    for doubt in wrong + doubts:
+        print(f"not to be trusted: {doubt}")
+    if not wrong + doubts:
+        print(f"repeated runs: driver parts equal to the integer, all instructions within {100 * worst:.2f} %")
+    return 1 if wrong or doubts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
