@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the Rust block layer needs of C and cannot call directly: inline functions, with the constants that are macros.
+ * What the Rust block layer cannot take from the headers of C: inline functions,
+ * with the constants that are macros.
  */
 
 #include <linux/blk-mq.h>
@@ -60,7 +61,7 @@ __rust_helper unsigned int rust_helper_blk_online_nodes(void)
 	return nr_online_nodes;
 }
 
-static __always_inline bool blk_owner_stays(struct module *owner)
+__rust_helper bool rust_helper_blk_owner_stays(struct module *owner)
 {
 #ifdef CONFIG_MODULES
 	return !owner || READ_ONCE(owner->state) == MODULE_STATE_LIVE;
@@ -75,7 +76,7 @@ static __always_inline bool blk_owner_stays(struct module *owner)
  */
 __rust_helper bool rust_helper_blk_owner_get(struct module *owner)
 {
-	return blk_owner_stays(owner) && try_module_get(owner);
+	return rust_helper_blk_owner_stays(owner) && try_module_get(owner);
 }
 
 __rust_helper void rust_helper_blk_owner_put(struct module *owner)
@@ -89,7 +90,7 @@ struct blk_add_work {
 	int error;
 };
 
-static void blk_add_work(struct work_struct *work)
+__rust_helper void rust_helper_blk_add_work(struct work_struct *work)
 {
 	struct blk_add_work *add = container_of(work, struct blk_add_work, work);
 
@@ -107,10 +108,10 @@ rust_helper_blk_add_disk(struct gendisk *disk, struct module *owner)
 {
 	struct blk_add_work add = { .disk = disk };
 
-	if (blk_owner_stays(owner))
+	if (rust_helper_blk_owner_stays(owner))
 		return device_add_disk(NULL, disk, NULL);
 
-	INIT_WORK_ONSTACK(&add.work, blk_add_work);
+	INIT_WORK_ONSTACK(&add.work, rust_helper_blk_add_work);
 	queue_work(system_dfl_wq, &add.work);
 	flush_work(&add.work);
 	destroy_work_on_stack(&add.work);
