@@ -116,7 +116,7 @@ impl QueueLimits {
     }
 }
 
-#[cfg(CONFIG_RUST_KERNEL_DOCTESTS)]
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
 #[macros::kunit_tests(rust_block_limits)]
 mod tests {
     use super::*;

@@ -32,21 +32,94 @@
 //! * Leaking a handle, by `mem::forget` or by keeping it for ever, hangs the removal of the disk.
 //!   It never corrupts memory.
 //!
+//! # Examples
+//!
+//! A disk that swallows what is written and reads as whatever was in the reader's memory:
+//!
+//! ```
+//! use kernel::{
+//!     block::{gendisk::GenDiskBuilder, mq::*, BlkStatus, Sectors},
+//!     prelude::*,
+//!     sync::{atomic, static_lock_class},
+//! };
+//!
+//! struct Null;
+//!
+//! /// Counts the requests of a disk.
+//! struct Served(atomic::Atomic<u32>);
+//!
+//! #[vtable]
+//! impl Operations for Null {
+//!     type Context = Atomic;
+//!     type TagSetData = ();
+//!     type QueueData = Served;
+//!     type HwData = ();
+//!     type RequestData = ();
+//!     type Timer = NoTimer;
+//!
+//!     fn init_hw_queue(_: &Served, _: &(), _index: u32) -> impl PinInit<(), Error> {
+//!         Ok(())
+//!     }
+//!
+//!     fn init_request(_: &()) -> impl PinInit<(), Error> {
+//!         Ok(())
+//!     }
+//!
+//!     fn queue_rq<'q>(rq: Idle<'q, Self>, _last: bool) -> Result<(), Refused<'q, Self>> {
+//!         let served = &rq.queue_data().0;
+//!         if !matches!(rq.op(), Op::Read | Op::Write | Op::Flush) {
+//!             return Err(rq.refuse(BlkStatus::NOTSUPP));
+//!         }
+//!         served.add(1, atomic::Relaxed);
+//!         rq.start().complete();
+//!         Ok(())
+//!     }
+//!
+//!     fn complete(rq: Completing<Self>) {
+//!         rq.end(Ok(()));
+//!     }
+//! }
+//!
+//! # // In a driver, this is `THIS_MODULE`, or the argument of `Module::init`.
+//! # // SAFETY: The code is built in, so there is no module.
+//! # static MODULE: ThisModule = unsafe { ThisModule::from_ptr(core::ptr::null_mut()) };
+//! let tags = TagSet::<Null>::new(TagSetOptions::default(), Ok(()))?;
+//! let disk = GenDiskBuilder::new(tags, &MODULE, static_lock_class!())
+//!     .capacity(Sectors::from_mebibytes(1))
+//!     .build(c"rust_null_doc", Ok(Served(atomic::Atomic::new(0))))?
+//!     .add()?;
+//! // The block layer has looked for partitions.
+//! assert!(disk.queue_data().0.load(atomic::Relaxed) > 0);
+//! # Ok::<(), Error>(())
+//! ```
+//!
 //! [`BlkStatus::IOERR`]: crate::block::BlkStatus::IOERR
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
-mod batch;
-mod context;
-mod hw_queue;
-mod list;
-mod map;
+// In the order of reading; rustfmt does not sort across empty lines.
+
 mod operations;
-mod plug;
-mod request;
-mod shared;
+
 mod tag_set;
+
 mod vtable;
+
+mod shared;
+
+mod plug;
+
+mod batch;
+
+mod list;
+
+mod request;
+
+mod hw_queue;
+
+mod map;
+
+mod context;
 
 pub use self::{
     batch::Batch,

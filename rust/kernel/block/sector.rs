@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Positions and lengths on a disk, in units of 512 bytes.
+//! Places on a disk, counted in units of 512 bytes.
 //!
 //! A [`Sector`] says where, a [`Sectors`] says how much. Only the sums that make sense exist:
 //! a position plus a length is a position, the difference of two positions is a length.
@@ -139,7 +139,7 @@ impl Sub for Sectors {
     }
 }
 
-#[cfg(CONFIG_RUST_KERNEL_DOCTESTS)]
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
 #[macros::kunit_tests(rust_block_sector)]
 mod tests {
     use super::*;

@@ -135,7 +135,7 @@ impl From<BlkStatus> for Error {
     }
 }
 
-#[cfg(CONFIG_RUST_KERNEL_DOCTESTS)]
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
 #[macros::kunit_tests(rust_block_status)]
 mod tests {
     use super::*;

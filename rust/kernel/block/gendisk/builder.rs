@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! From a name, numbers, a capacity and limits to a disk.
+//! Building a disk, which unwinds on error.
 //!
 //! C header: [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
 
@@ -44,6 +44,60 @@ struct Numbers {
 }
 
 /// What a disk is built from.
+///
+/// # Examples
+///
+/// ```
+/// # use kernel::{block::mq::*, prelude::*};
+/// # struct Driver;
+/// # #[vtable]
+/// # impl Operations for Driver {
+/// #     type Context = Sleepable;
+/// #     type TagSetData = ();
+/// #     type QueueData = u32;
+/// #     type HwData = ();
+/// #     type RequestData = ();
+/// #     type Timer = NoTimer;
+/// #
+/// #     fn init_hw_queue(_: &u32, _: &(), _: u32) -> impl PinInit<(), Error> {
+/// #         Ok(())
+/// #     }
+/// #
+/// #     fn init_request(_: &()) -> impl PinInit<(), Error> {
+/// #         Ok(())
+/// #     }
+/// #
+/// #     fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+/// #         rq.start().end(Ok(()));
+/// #         Ok(())
+/// #     }
+/// # }
+/// # // SAFETY: The code is built in, so there is no module.
+/// # static MODULE: ThisModule = unsafe { ThisModule::from_ptr(core::ptr::null_mut()) };
+/// use kernel::{
+///     block::{gendisk::GenDiskBuilder, limits::QueueLimits, major::BlockMajor, Sectors},
+///     sync::static_lock_class,
+/// };
+///
+/// let tags = TagSet::<Driver>::new(TagSetOptions::default(), Ok(()))?;
+/// let major = BlockMajor::register(c"rust_doc")?;
+/// let limits = QueueLimits { logical_block_size: 4096, ..QueueLimits::default() };
+///
+/// let disk = GenDiskBuilder::new(tags.clone(), &MODULE, static_lock_class!())
+///     .limits(limits)
+///     .capacity(Sectors::from_mebibytes(1))
+///     .numbers(major, 0, 1)
+///     .build(c"rust_doc0", Ok(7))?;
+/// assert_eq!(*disk.queue_data(), 7);
+///
+/// // A block size that is no power of two makes no sense.
+/// let limits = QueueLimits { logical_block_size: 1000, ..limits };
+/// let nothing = GenDiskBuilder::new(tags, &MODULE, static_lock_class!())
+///     .limits(limits)
+///     .build(c"rust_doc1", Ok(7));
+/// assert_eq!(nothing.err(), Some(EINVAL));
+/// # Ok::<(), Error>(())
+/// ```
 pub struct GenDiskBuilder<T: Operations> {
     tag_set: Arc<TagSet<T>>,
     owner: &'static ThisModule,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A disk before and after it is added to the system.
+//! A disk, which becomes another type when it is added to the system.
 //!
 //! C header: [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
 
@@ -98,6 +98,17 @@ impl<T: Operations> Drop for Disk<T> {
 /// A disk that is built, and not yet added to the system.
 ///
 /// Dropping it leaves nothing behind.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::{block::{gendisk::{GenDisk, NewDisk}, mq::Operations}, prelude::*};
+///
+/// fn publish<T: Operations>(disk: NewDisk<T>) -> Result<GenDisk<T>> {
+///     // From here on, requests come.
+///     disk.add()
+/// }
+/// ```
 #[must_use = "a disk is of no use before it is added"]
 pub struct NewDisk<T: Operations> {
     disk: Disk<T>,
@@ -136,6 +147,52 @@ impl<T: Operations> NewDisk<T> {
 /// the last of them closes it.
 ///
 /// It must not be dropped where sleeping is not allowed, nor by what ends its I/O.
+///
+/// # Examples
+///
+/// ```
+/// # use kernel::{block::mq::*, prelude::*};
+/// # struct Driver;
+/// # #[vtable]
+/// # impl Operations for Driver {
+/// #     type Context = Sleepable;
+/// #     type TagSetData = ();
+/// #     type QueueData = u32;
+/// #     type HwData = ();
+/// #     type RequestData = ();
+/// #     type Timer = NoTimer;
+/// #
+/// #     fn init_hw_queue(_: &u32, _: &(), _: u32) -> impl PinInit<(), Error> {
+/// #         Ok(())
+/// #     }
+/// #
+/// #     fn init_request(_: &()) -> impl PinInit<(), Error> {
+/// #         Ok(())
+/// #     }
+/// #
+/// #     fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+/// #         rq.start().end(Ok(()));
+/// #         Ok(())
+/// #     }
+/// # }
+/// # // SAFETY: The code is built in, so there is no module.
+/// # static MODULE: ThisModule = unsafe { ThisModule::from_ptr(core::ptr::null_mut()) };
+/// use kernel::{block::gendisk::GenDiskBuilder, sync::static_lock_class};
+///
+/// let tags = TagSet::<Driver>::new(TagSetOptions::default(), Ok(()))?;
+/// let disk = GenDiskBuilder::new(tags, &MODULE, static_lock_class!())
+///     .build(c"rust_disk_doc", Ok(7))?
+///     .add()?;
+/// assert_eq!(*disk.queue_data(), 7);
+///
+/// // The number of hardware queues can change while the disk is in use.
+/// let counts = QueueCounts { poll: 0, ..disk.tag_set().queue_counts() };
+/// disk.tag_set().set_queue_counts(counts)?;
+///
+/// // This takes it off the system.
+/// drop(disk);
+/// # Ok::<(), Error>(())
+/// ```
 pub struct GenDisk<T: Operations> {
     disk: Disk<T>,
 }

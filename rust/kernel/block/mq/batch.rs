@@ -22,6 +22,20 @@ use core::{
 /// A batch of one's own is made by [`Self::new`], and ends its requests when dropped. The one that
 /// [`Operations::poll`] is lent ends them after `poll` has returned.
 ///
+/// # Examples
+///
+/// ```
+/// use kernel::block::mq::{Batch, Operations, PlugList};
+///
+/// fn queue_rqs<T: Operations>(rqs: &mut PlugList<'_, T>) {
+///     let mut batch = Batch::new();
+///     while let Some(rq) = rqs.pop() {
+///         batch.end(rq.start(), Ok(()));
+///     }
+///     // They end here.
+/// }
+/// ```
+///
 /// # Invariants
 ///
 /// The batch owns the requests in `own`. If `lent` is not null, it is valid for `'b`, `own` is empty
@@ -30,7 +44,7 @@ pub struct Batch<'b, T: Operations> {
     own: bindings::io_comp_batch,
     lent: Option<NonNull<bindings::io_comp_batch>>,
     refuses: bool,
-    _lender: PhantomData<(&'b mut (), fn() -> T)>,
+    _requests: PhantomData<&'b mut Started<T>>,
 }
 
 impl<T: Operations> Batch<'_, T> {
@@ -42,7 +56,7 @@ impl<T: Operations> Batch<'_, T> {
             own: pin_init::zeroed(),
             lent: None,
             refuses: false,
-            _lender: PhantomData,
+            _requests: PhantomData,
         }
     }
 
@@ -58,7 +72,7 @@ impl<T: Operations> Batch<'_, T> {
             own: pin_init::zeroed(),
             lent: NonNull::new(lent),
             refuses: lent.is_null(),
-            _lender: PhantomData,
+            _requests: PhantomData,
         }
     }
 

@@ -13,6 +13,15 @@ mod private {
 ///
 /// It is part of the type of a driver. The tag set is made accordingly, so a driver that sleeps
 /// cannot be used with a tag set that does not let it.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::block::mq::{Atomic, Context, Sleepable};
+///
+/// assert!(Sleepable::MAY_SLEEP);
+/// assert!(!Atomic::MAY_SLEEP);
+/// ```
 pub trait Context: private::Sealed + 'static {
     /// Whether it may.
     const MAY_SLEEP: bool;
@@ -35,16 +44,39 @@ impl Context for Sleepable {
     const MAY_SLEEP: bool = true;
 }
 
+/// A lifetime that stands for one run of a callback: no other can take its place.
+pub(super) type Invariant<'q> = PhantomData<fn(&'q ()) -> &'q ()>;
+
 /// A token which proves that the code runs inside a callback with context `C`.
 ///
 /// It takes no space, cannot be sent to another task, and does not outlive the callback.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::block::mq::{Context, Idle, Operations, Scope};
+///
+/// fn wait_a_little<C: Context>(scope: Scope<'_, C>) {
+///     if scope.may_sleep() {
+///         // ...
+///     }
+/// }
+///
+/// fn serve<T: Operations>(rq: Idle<'_, T>) {
+///     let scope = rq.scope();
+///     let rq = rq.start();
+///     wait_a_little(scope);
+///     rq.end(Ok(()));
+/// }
+/// ```
 ///
 /// # Invariants
 ///
 /// One exists for `'q` only in the task that runs the callback which `'q` stands for.
 pub struct Scope<'q, C: Context> {
-    // Invariant in `'q`, not `Send`, not `Sync`.
-    _callback: PhantomData<(fn(&'q ()) -> &'q (), *mut C)>,
+    _callback: Invariant<'q>,
+    // Not `Send`, not `Sync`.
+    _context: PhantomData<*mut C>,
 }
 
 impl<C: Context> Clone for Scope<'_, C> {
@@ -65,6 +97,7 @@ impl<C: Context> Scope<'_, C> {
         // INVARIANT: By the safety requirement.
         Self {
             _callback: PhantomData,
+            _context: PhantomData,
         }
     }
 

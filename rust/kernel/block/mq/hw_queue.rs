@@ -25,13 +25,32 @@ use core::{
 
 /// A hardware queue of a disk: C's `struct blk_mq_hw_ctx`.
 ///
+/// # Examples
+///
+/// ```
+/// use kernel::{
+///     block::mq::{HwQueue, Operations, QueueKind, RequestList, Started},
+///     sync::SpinLock,
+/// };
+///
+/// /// What the driver keeps for each hardware queue: the requests that are to be polled for.
+/// struct Polled<T: Operations>(SpinLock<RequestList<T>>);
+///
+/// fn keep<T: Operations<HwData = Polled<T>>>(hw: HwQueue<'_, T>, rq: Started<T>) {
+///     match hw.kind() {
+///         QueueKind::Poll => hw.data().0.lock().push_back(rq),
+///         QueueKind::Default | QueueKind::Read => rq.end(Ok(())),
+///     }
+/// }
+/// ```
+///
 /// # Invariants
 ///
 /// For `'q`, `hctx` is valid and initialised by `init_hctx` of the vtable of `T`, and neither its
 /// data nor that of its disk is dropped.
 pub struct HwQueue<'q, T: Operations> {
     hctx: NonNull<bindings::blk_mq_hw_ctx>,
-    _queue: PhantomData<(&'q (), fn() -> T)>,
+    _data: PhantomData<&'q T::HwData>,
 }
 
 impl<T: Operations> Clone for HwQueue<'_, T> {
@@ -52,7 +71,7 @@ impl<'q, T: Operations> HwQueue<'q, T> {
         // INVARIANT: By the safety requirement.
         Self {
             hctx,
-            _queue: PhantomData,
+            _data: PhantomData,
         }
     }
 

@@ -162,6 +162,26 @@ impl RawList {
 /// A request is in one list at most, and a list takes no memory but its head, so it never fails. It
 /// is not synchronised; put it under a lock.
 ///
+/// # Examples
+///
+/// ```
+/// use kernel::block::mq::{Operations, RequestList, Started};
+///
+/// fn end_all<T: Operations>(list: &mut RequestList<T>) {
+///     while let Some(rq) = list.pop_front() {
+///         rq.end(Ok(()));
+///     }
+/// }
+///
+/// fn in_order<T: Operations>(first: Started<T>, second: Started<T>) {
+///     let mut list = RequestList::new();
+///     list.push_back(first);
+///     list.push_back(second);
+///     end_all(&mut list);
+///     assert!(list.is_empty());
+/// }
+/// ```
+///
 /// Dropping it ends all requests in it with [`BlkStatus::IOERR`](crate::block::BlkStatus::IOERR).
 ///
 /// # Invariants

@@ -37,6 +37,16 @@ pub fn online_nodes() -> u32 {
 }
 
 /// What a hardware queue is for.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::block::mq::{HwQueue, Operations, QueueKind};
+///
+/// fn is_polled<T: Operations>(hw: HwQueue<'_, T>) -> bool {
+///     hw.kind() == QueueKind::Poll
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum QueueKind {
     /// Requests that no other kind of queue takes.
@@ -245,7 +255,7 @@ impl Maps {
     }
 }
 
-#[cfg(CONFIG_RUST_KERNEL_DOCTESTS)]
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
 #[macros::kunit_tests(rust_block_mq_map)]
 mod tests {
     use super::*;

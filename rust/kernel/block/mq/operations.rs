@@ -25,6 +25,48 @@ use crate::{
 /// The driver of a kind of disk: C's `struct blk_mq_ops`.
 ///
 /// An optional operation that is not implemented is not called.
+///
+/// # Examples
+///
+/// A driver that ends its requests a millisecond late, which the [module](super) shows how to make
+/// a disk of:
+///
+/// ```
+/// use kernel::{block::mq::*, prelude::*, time::Delta};
+///
+/// struct Late;
+///
+/// #[vtable]
+/// impl Operations for Late {
+///     type Context = Atomic;
+///     type TagSetData = ();
+///     type QueueData = ();
+///     type HwData = ();
+///     type RequestData = ();
+///     type Timer = Timer;
+///
+///     fn init_hw_queue(_: &(), _: &(), _index: u32) -> impl PinInit<(), Error> {
+///         Ok(())
+///     }
+///
+///     fn init_request(_: &()) -> impl PinInit<(), Error> {
+///         Ok(())
+///     }
+///
+///     fn queue_rq<'q>(rq: Idle<'q, Self>, _last: bool) -> Result<(), Refused<'q, Self>> {
+///         rq.start().delay(Delta::from_millis(1));
+///         Ok(())
+///     }
+///
+///     fn expired(rq: Started<Self>) {
+///         rq.end(Ok(()));
+///     }
+/// }
+///
+/// let tags = TagSet::<Late>::new(TagSetOptions::default(), Ok(()))?;
+/// assert_eq!(tags.queue_counts(), QueueCounts::default());
+/// # Ok::<(), Error>(())
+/// ```
 #[vtable]
 pub trait Operations: Sized + 'static {
     /// Whether `queue_rq` may sleep: [`Sleepable`](super::Sleepable) or [`Atomic`](super::Atomic).
@@ -72,7 +114,7 @@ pub trait Operations: Sized + 'static {
     ///
     /// A request that is refused is owned by the block layer again, which queues it again or fails
     /// it depending on the status.
-    fn queue_rq<'q>(rq: Idle<'q, Self>, last: bool) -> core::result::Result<(), Refused<'q, Self>>;
+    fn queue_rq<'q>(rq: Idle<'q, Self>, last: bool) -> Result<(), Refused<'q, Self>>;
 
     /// Serves several requests of one disk, not all of one hardware queue.
     ///

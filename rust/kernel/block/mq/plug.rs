@@ -15,6 +15,22 @@ use core::marker::PhantomData;
 
 /// The requests that [`Operations::queue_rqs`] is given.
 ///
+/// # Examples
+///
+/// ```
+/// use kernel::block::mq::{Operations, PlugList};
+///
+/// /// What `queue_rqs` would do if it was not implemented.
+/// fn one_by_one<'q, T: Operations>(rqs: &mut PlugList<'q, T>) {
+///     while let Some(rq) = rqs.pop() {
+///         let last = rqs.is_empty();
+///         if let Err(refused) = T::queue_rq(rq, last) {
+///             rqs.push_back(refused);
+///         }
+///     }
+/// }
+/// ```
+///
 /// # Invariants
 ///
 /// It owns the requests in both lists, which were given to the callback `'q` and are not started.
@@ -23,7 +39,7 @@ pub struct PlugList<'q, T: Operations> {
     next: RawList,
     /// Those that go back.
     back: RawList,
-    _callback: PhantomData<(fn(&'q ()) -> &'q (), fn() -> T)>,
+    _requests: PhantomData<Idle<'q, T>>,
 }
 
 impl<'q, T: Operations> PlugList<'q, T> {
@@ -39,7 +55,7 @@ impl<'q, T: Operations> PlugList<'q, T> {
             // SAFETY: By the safety requirement.
             next: unsafe { RawList::take(list) },
             back: RawList::new(),
-            _callback: PhantomData,
+            _requests: PhantomData,
         };
         f(&mut this);
         this.back.append(&mut this.next);
@@ -50,10 +66,9 @@ impl<'q, T: Operations> PlugList<'q, T> {
     /// Takes the next request.
     #[inline]
     pub fn pop(&mut self) -> Option<Idle<'q, T>> {
+        let rq = self.next.pop_front()?;
         // SAFETY: By the type invariant.
-        self.next
-            .pop_front()
-            .map(|rq| unsafe { Idle::from_raw(rq) })
+        Some(unsafe { Idle::from_raw(rq) })
     }
 
     /// Whether no request is left to take.

@@ -4,13 +4,21 @@
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
-mod command;
-mod completing;
+// In the order of reading, as in `mq`.
+
 mod idle;
-mod started;
+
 mod timeout;
-mod timer;
+
+mod started;
+
+mod completing;
+
 mod view;
+
+mod command;
+
+mod timer;
 
 pub(super) use self::command::{
     command_size,

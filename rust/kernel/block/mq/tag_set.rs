@@ -23,7 +23,8 @@ use crate::{
     },
     time::{
         msecs_to_jiffies,
-        Delta, //
+        Delta,
+        Jiffies, //
     },
     types::Opaque, //
 };
@@ -107,9 +108,10 @@ impl TagSetOptions {
 
     /// The timeout in jiffies, at least one; zero for the block layer's choice.
     fn jiffies(&self) -> c_uint {
+        const LONGEST: Jiffies = i32::MAX as Jiffies;
         self.timeout.map_or(0, |timeout| {
             let milliseconds = timeout.as_millis().clamp(1, i64::from(i32::MAX)) as u32;
-            msecs_to_jiffies(milliseconds).clamp(1, i32::MAX as _) as c_uint
+            msecs_to_jiffies(milliseconds).clamp(1, LONGEST) as c_uint
         })
     }
 
@@ -122,6 +124,44 @@ impl TagSetOptions {
 }
 
 /// The requests of one disk, or of several that share them: C's `struct blk_mq_tag_set`.
+///
+/// # Examples
+///
+/// ```
+/// # use kernel::{block::mq::*, prelude::*};
+/// # struct Driver;
+/// # #[vtable]
+/// # impl Operations for Driver {
+/// #     type Context = Sleepable;
+/// #     type TagSetData = ();
+/// #     type QueueData = u32;
+/// #     type HwData = ();
+/// #     type RequestData = ();
+/// #     type Timer = NoTimer;
+/// #
+/// #     fn init_hw_queue(_: &u32, _: &(), _: u32) -> impl PinInit<(), Error> {
+/// #         Ok(())
+/// #     }
+/// #
+/// #     fn init_request(_: &()) -> impl PinInit<(), Error> {
+/// #         Ok(())
+/// #     }
+/// #
+/// #     fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+/// #         rq.start().end(Ok(()));
+/// #         Ok(())
+/// #     }
+/// # }
+/// let options = TagSetOptions { depth: 128, ..TagSetOptions::default() };
+/// let tags = TagSet::<Driver>::new(options, Ok(()))?;
+/// assert_eq!(tags.depth(), 128);
+///
+/// // This driver does not poll.
+/// let polled = QueueCounts { poll: 1, ..tags.queue_counts() };
+/// assert_eq!(tags.set_queue_counts(polled), Err(EINVAL));
+/// assert_eq!(tags.queue_counts().poll, 0);
+/// # Ok::<(), Error>(())
+/// ```
 ///
 /// # Invariants
 ///

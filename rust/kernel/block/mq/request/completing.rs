@@ -22,6 +22,16 @@ use core::{
 ///
 /// Dropping it ends it with [`BlkStatus::IOERR`].
 ///
+/// # Examples
+///
+/// ```
+/// use kernel::block::mq::{Completing, Operations};
+///
+/// fn complete<T: Operations>(rq: Completing<T>) {
+///     rq.end(Ok(()));
+/// }
+/// ```
+///
 /// # Invariants
 ///
 /// It owns the request, which is marked as complete.

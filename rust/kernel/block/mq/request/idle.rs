@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A request that the driver was given, and has not started.
+//! A request that the driver has not started.
 
 use super::super::{
+    context::Invariant,
     HwQueue,
     Operations,
     Scope, //
@@ -27,6 +28,28 @@ use core::{
 /// It is either started, or given back, before the callback `'q` that was given it returns; it can
 /// be kept nowhere else. Dropping it ends it with [`BlkStatus::IOERR`].
 ///
+/// # Examples
+///
+/// ```
+/// use kernel::block::{mq::{Idle, Operations, Refused}, BlkStatus, Sector};
+///
+/// fn serve<'q, T: Operations>(
+///     rq: Idle<'q, T>,
+///     end: Sector,
+///     busy: bool,
+/// ) -> Result<(), Refused<'q, T>> {
+///     if busy {
+///         // The request comes again.
+///         return Err(rq.refuse(BlkStatus::DEV_RESOURCE));
+///     }
+///     if rq.sector() + rq.sectors() > end {
+///         return Err(rq.refuse(BlkStatus::IOERR));
+///     }
+///     rq.start().end(Ok(()));
+///     Ok(())
+/// }
+/// ```
+///
 /// # Invariants
 ///
 /// It owns the request, which is not started, and whose data is initialised. `'q` is the callback
@@ -35,7 +58,7 @@ use core::{
 pub struct Idle<'q, T: Operations> {
     rq: NonNull<Request<T>>,
     /// Invariant in `'q`: a request of one callback is not one of another.
-    _callback: PhantomData<fn(&'q ()) -> &'q ()>,
+    _callback: Invariant<'q>,
 }
 
 impl<'q, T: Operations> Idle<'q, T> {
@@ -70,15 +93,16 @@ impl<'q, T: Operations> Idle<'q, T> {
     #[inline]
     pub fn hw_queue(&self) -> HwQueue<'q, T> {
         // SAFETY: By the type invariant, the request has a hardware queue, of a disk of this driver.
-        // When the request has ended, the disk may be removed; but then what `hw_queue` lends is
-        // dropped only after the read section that the callback runs in.
+        // When the request has ended, the disk may be removed; but then what it lent is dropped only
+        // after the read section that the callback runs in.
         unsafe { HwQueue::from_raw(NonNull::new_unchecked((*self.as_raw()).mq_hctx)) }
     }
 
     /// What the driver keeps for the disk, which stays for the whole callback.
     #[inline]
     pub fn queue_data(&self) -> &'q T::QueueData {
-        self.hw_queue().queue_data()
+        // SAFETY: As above.
+        unsafe { &*(*(*self.as_raw()).q).queuedata.cast::<T::QueueData>() }
     }
 
     /// Starts the request: from now on it can time out, and it has to be ended.
@@ -137,6 +161,16 @@ impl<T: Operations> Drop for Idle<'_, T> {
 ///
 /// Dropping it does what the block layer would: it queues the request again, or ends it.
 ///
+/// # Examples
+///
+/// ```
+/// use kernel::block::mq::{Idle, Operations, Refused};
+///
+/// fn refuse_all<'q, T: Operations>(rq: Idle<'q, T>) -> Result<(), Refused<'q, T>> {
+///     Err(rq.refuse(kernel::block::BlkStatus::OFFLINE))
+/// }
+/// ```
+///
 /// # Invariants
 ///
 /// As for [`Idle`].
@@ -144,7 +178,7 @@ impl<T: Operations> Drop for Idle<'_, T> {
 pub struct Refused<'q, T: Operations> {
     rq: NonNull<Request<T>>,
     status: BlkStatus,
-    _callback: PhantomData<fn(&'q ()) -> &'q ()>,
+    _callback: Invariant<'q>,
 }
 
 impl<T: Operations> Refused<'_, T> {

@@ -29,6 +29,20 @@ use core::{
 ///
 /// It can be kept, and sent anywhere. Dropping it ends it with [`BlkStatus::IOERR`].
 ///
+/// # Examples
+///
+/// ```
+/// use kernel::block::{mq::{Op, Operations, Started}, BlkStatus};
+///
+/// fn end<T: Operations>(rq: Started<T>) {
+///     let result = match rq.op() {
+///         Op::Flush => Ok(()),
+///         _ => Err(BlkStatus::NOTSUPP),
+///     };
+///     rq.end(result);
+/// }
+/// ```
+///
 /// # Invariants
 ///
 /// It owns the request, which is started, and in no list, timer or batch.

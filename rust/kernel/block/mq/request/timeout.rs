@@ -40,6 +40,23 @@ impl TimeoutAction {
 /// taken over if it is parked, by [`Self::claim`], or in a list, by
 /// [`RequestList::remove`](super::super::RequestList::remove).
 ///
+/// # Examples
+///
+/// ```
+/// use kernel::block::{mq::{Operations, TimedOut, TimeoutAction}, BlkStatus};
+///
+/// fn timeout<T: Operations>(rq: &TimedOut<'_, T>) -> TimeoutAction {
+///     match rq.claim() {
+///         Some(rq) => {
+///             rq.end(Err(BlkStatus::TIMEOUT));
+///             TimeoutAction::Done
+///         }
+///         // Somebody is at it.
+///         None => TimeoutAction::ResetTimer,
+///     }
+/// }
+/// ```
+///
 /// # Invariants
 ///
 /// For `'t`, the caller of the timeout handler holds a reference to the request, so that its tag is

@@ -15,28 +15,33 @@ use crate::{
 };
 
 /// The function that C calls when a timer expires.
-pub(in super::super) type Callback =
+pub(super) type Callback =
     unsafe extern "C" fn(*mut bindings::hrtimer) -> bindings::hrtimer_restart;
 
-mod private {
-    use super::*;
-
-    /// What the block layer asks of a [`RequestTimer`](super::RequestTimer).
-    pub trait Slot: Sized {
-        /// Makes the timer, which will call `callback`.
-        fn new(callback: Callback) -> impl PinInit<Self>;
-    }
+/// What a request asks of a [`RequestTimer`]; out of reach of drivers.
+pub trait Slot: Sized {
+    /// Makes the timer, which will call `callback`.
+    fn new(callback: Callback) -> impl PinInit<Self>;
 }
 
-pub(in super::super) use private::Slot;
-
 /// Whether requests have a timer in them; one of [`Timer`] or [`NoTimer`].
-pub trait RequestTimer: private::Slot + 'static {}
+///
+/// # Examples
+///
+/// ```
+/// use kernel::{block::mq::{Operations, Started, Timer}, time::Delta};
+///
+/// /// Goes on in `Operations::expired` of `T`.
+/// fn end_late<T: Operations<Timer = Timer>>(rq: Started<T>) {
+///     rq.delay(Delta::from_micros(10));
+/// }
+/// ```
+pub trait RequestTimer: Slot + 'static {}
 
 /// Requests have no timer.
 pub struct NoTimer(());
 
-impl private::Slot for NoTimer {
+impl Slot for NoTimer {
     fn new(_callback: Callback) -> impl PinInit<Self> {
         Self(())
     }
@@ -55,7 +60,7 @@ pub struct Timer {
     inner: Opaque<bindings::hrtimer>,
 }
 
-impl private::Slot for Timer {
+impl Slot for Timer {
     fn new(callback: Callback) -> impl PinInit<Self> {
         pin_init!(Self {
             // INVARIANT: Set up here.

@@ -22,6 +22,22 @@ use core::{
 };
 
 /// What a request asks for: C's `enum req_op`.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::block::{mq::Op, BlkResult, BlkStatus};
+///
+/// fn is_supported(op: Op) -> BlkResult {
+///     match op {
+///         Op::Read | Op::Write | Op::Flush => Ok(()),
+///         _ => Err(BlkStatus::NOTSUPP),
+///     }
+/// }
+///
+/// assert!(is_supported(Op::Flush).is_ok());
+/// assert_eq!(is_supported(Op::Discard), Err(BlkStatus::NOTSUPP));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Op {
     /// Read sectors.
@@ -74,6 +90,16 @@ impl Op {
 }
 
 /// A request as its owner sees it: C's `struct request` with the driver's data behind it.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::block::{mq::{Operations, Request}, Sector};
+///
+/// fn end_of<T: Operations>(rq: &Request<T>) -> Sector {
+///     rq.sector() + rq.sectors()
+/// }
+/// ```
 ///
 /// # Invariants
 ///
@@ -210,7 +236,9 @@ impl<T: Operations> Request<T> {
     /// What the driver keeps for the disk.
     #[inline]
     pub fn queue_data(&self) -> &T::QueueData {
-        self.hw_queue().queue_data()
+        // SAFETY: By the type invariant, the request has a disk of this driver, which was built with
+        // data of this type, and does not go before the request has ended.
+        unsafe { &*(*(*self.as_raw()).q).queuedata.cast::<T::QueueData>() }
     }
 
     /// The hardware queue that the request was given to.
