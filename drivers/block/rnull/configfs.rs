@@ -5,8 +5,8 @@
 mod attributes;
 
 use crate::{
+    config::Config,
     device::Device,
-    params,
     registry::Registry, //
 };
 use kernel::{
@@ -25,14 +25,22 @@ use kernel::{
 pub(crate) struct Tree {
     owner: &'static ThisModule,
     registry: Arc<Registry>,
+    /// The settings of a new device.
+    defaults: Config,
 }
 
 /// Puts the directory in the root of configfs.
 pub(crate) fn add_tree(
     owner: &'static ThisModule,
     registry: Arc<Registry>,
+    defaults: Config,
 ) -> Result<Subsystem<Tree>> {
-    Subsystem::new(c"rnull", owner, Ok(Tree { owner, registry }))
+    let tree = Tree {
+        owner,
+        registry,
+        defaults,
+    };
+    Subsystem::new(c"rnull", owner, Ok(tree))
 }
 
 impl Directory for Tree {
@@ -41,12 +49,7 @@ impl Directory for Tree {
 
     /// Makes a device that is off; its directory will name its disk.
     fn make_group(&self, name: &CStr) -> impl PinInit<Device, Error> {
-        Device::new(
-            self.owner,
-            self.registry.clone(),
-            Some(name),
-            params::settings(),
-        )
+        Device::new(self.owner, self.registry.clone(), Some(name), self.defaults)
     }
 
     /// Takes the disk off the system before rmdir returns; the data goes with the device.

@@ -21,7 +21,7 @@ module_params! {
 
     bs: int = 512, "Logical block size in bytes, at most a page. Default: 512";
     blocking: bool = false, "Serve requests where they may sleep. Default: N";
-    completion_nsec: ulong = 10_000, "Nanoseconds that a request takes with irqmode=2. Default: 10000";
+    completion_nsec: ulong = 10_000, "Nanoseconds a request takes with irqmode=2. Default: 10000";
     gb: int = 250, "Size in GiB. Default: 250";
     home_node: int = -1, "NUMA node to take memory from. Default: -1 (any)";
     hw_queue_depth: int = 64, "Requests of each hardware queue. Default: 64";

@@ -41,6 +41,7 @@ mod machine;
 
 mod config;
 
+use config::Config;
 use configfs::Tree;
 use device::Device;
 use kernel::{
@@ -53,7 +54,7 @@ use registry::Registry;
 module! {
     type: Rnull,
     name: "rnull_mod",
-    authors: ["The rnull authors"],
+    authors: ["rnull contributors"],
     description: "Null block driver in Rust",
     license: "GPL",
 }
@@ -69,10 +70,11 @@ struct Rnull {
 impl kernel::Module for Rnull {
     fn init(module: &'static ThisModule) -> Result<Self> {
         params::settle()?;
+        let settings = params::settings();
         let registry = Arc::pin_init(Registry::new(), GFP_KERNEL)?;
-        let devices = add_devices(module, &registry)?;
-        // The last step that can fail: what was made in it could not be taken back.
-        let tree = configfs::add_tree(module, registry)?;
+        let devices = add_devices(module, &registry, settings)?;
+        // Last, since devices could be made in it as soon as it is there.
+        let tree = configfs::add_tree(module, registry, settings)?;
         pr_info!("module loaded\n");
         Ok(Self {
             _tree: tree,
@@ -85,10 +87,11 @@ impl kernel::Module for Rnull {
 fn add_devices(
     owner: &'static ThisModule,
     registry: &Arc<Registry>,
+    settings: Config,
 ) -> Result<KVec<Pin<KBox<Device>>>> {
     let mut devices = KVec::new();
     for _ in 0..params::NR_DEVICES.get() {
-        let device = Device::new(owner, registry.clone(), None, params::settings());
+        let device = Device::new(owner, registry.clone(), None, settings);
         let device = KBox::pin_init(device, GFP_KERNEL)?;
         device.power_on()?;
         devices.push(device, GFP_KERNEL)?;

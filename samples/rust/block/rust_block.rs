@@ -38,7 +38,7 @@ use kernel::{
 module! {
     type: RustBlock,
     name: "rust_block",
-    authors: ["The rnull authors"],
+    authors: ["rnull contributors"],
     description: "Rust block driver sample: a RAM disk",
     license: "GPL",
 }
