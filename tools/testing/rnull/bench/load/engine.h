@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What a way of doing I/O has to offer: `run` does a number of I/Os of one kind at the offsets it is given. */
+/*
+ * What a way of doing I/O has to offer: `run` does a number of I/Os of one kind at the offsets it is given.
+ */
 #ifndef RNULL_ENGINE_H
 #define RNULL_ENGINE_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Instructions that do nothing but tell the counting plugin where a region begins or ends. */
+/*
+ * Instructions that do nothing but tell the counting plugin where a region begins or ends.
+ */
 #ifndef RNULL_MARKER_H
 #define RNULL_MARKER_H
 

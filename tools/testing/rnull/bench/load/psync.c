@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* I/O by pread, pwrite, or the discard ioctl: one at a time. */
+/*
+ * I/O by pread, pwrite, or the discard ioctl: one at a time.
+ */
 #include <errno.h>
 #include <linux/fs.h>
 #include <string.h>

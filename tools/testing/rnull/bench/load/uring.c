@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* I/O by io_uring, without a library: a batch is queued, submitted by one system call, and awaited by the same. */
+/*
+ * I/O by io_uring, without a library: one system call submits a batch, then waits for all of it.
+ */
 #include <errno.h>
 #include <linux/io_uring.h>
 #include <string.h>

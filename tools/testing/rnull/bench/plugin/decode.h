@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What an x86-64 instruction costs beyond being one, told from its first bytes. */
+/*
+ * What an x86-64 instruction costs beyond being one, told from its first bytes.
+ */
 #ifndef RNULL_DECODE_H
 #define RNULL_DECODE_H
 

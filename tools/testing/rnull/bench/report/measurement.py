@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A measurement: what every function cost in every run, kept as CSV, asked by row and driver."""
+"""A measurement: what every function cost in every run, kept as CSV, asked by row, by driver, by class."""
 
 import csv
 from collections import defaultdict
