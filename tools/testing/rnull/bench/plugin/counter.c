@@ -7,7 +7,8 @@
  *
  *	region N
  *	i ADDRESS KIND COUNT		an instruction, KIND as in decode.h
- *	w ADDRESS KIND LINE VCPUS	with stores=on: it wrote the cache line LINE, from the vCPUs in the bit mask VCPUS
+ *	w ADDRESS CALL LINE VCPUS	with stores=on: it wrote the cache line LINE, from the vCPUs in the bit mask VCPUS;
+ *					the last call instruction before it was at CALL
  *	end N
  *
  * Addresses are hexadecimal, and so are lines, which are addresses without their low 6 bits. The user's instructions are
@@ -35,6 +36,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 #define SLOTS (1u << 19)
 #define BUCKETS (SLOTS * 2)
 #define WRITES (1u << 20)
+#define VCPUS 32
 
 /* An instruction: the same address with another kind, after the kernel patched itself, is another one. */
 struct slot {
@@ -43,9 +45,9 @@ struct slot {
 	enum kind kind;
 };
 
-/* That an instruction wrote a cache line in this region. */
+/* That an instruction wrote a cache line in this region, after a call from somewhere. */
 struct write {
-	uint64_t line;
+	uint64_t line, call;
 	uint32_t slot;
 	uint32_t vcpus;
 };
@@ -56,6 +58,7 @@ static uint32_t used;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of all but the counts */
 static struct write *writes;	/* by hash; vcpus == 0 is an empty one */
 static uint32_t written;
+static uint64_t last_call[VCPUS];
 static bool counting;
 static unsigned int region;
 static FILE *out;
@@ -97,22 +100,30 @@ static void on_execution(unsigned int vcpu, void *data)
 	slot->count++;
 }
 
+static void on_call(unsigned int vcpu, void *data)
+{
+	const struct slot *slot = data;
+
+	last_call[vcpu % VCPUS] = slot->address;
+}
+
 static void on_write(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
 {
 	uint32_t slot = (struct slot *)data - slots;
-	uint64_t line = vaddr >> 6, at;
+	uint64_t line = vaddr >> 6, call = last_call[vcpu % VCPUS], at;
 
 	if (!counting || !qemu_plugin_mem_is_store(info))
 		return;
 	pthread_mutex_lock(&lock);
-	for (at = hash(line ^ ((uint64_t)slot << 40)) % WRITES; writes[at].vcpus; at = (at + 1) % WRITES)
-		if (writes[at].line == line && writes[at].slot == slot)
+	for (at = hash(line ^ ((uint64_t)slot << 40) ^ hash(call)) % WRITES; writes[at].vcpus; at = (at + 1) % WRITES)
+		if (writes[at].line == line && writes[at].slot == slot && writes[at].call == call)
 			break;
 	if (!writes[at].vcpus && ++written > WRITES / 2)
 		give_up("more cache lines are written than can be recorded; measure fewer I/Os");
 	writes[at].line = line;
 	writes[at].slot = slot;
-	writes[at].vcpus |= 1u << vcpu;
+	writes[at].call = call;
+	writes[at].vcpus |= 1u << vcpu % VCPUS;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -139,8 +150,9 @@ static void end(void)
 		const struct slot *slot = &slots[writes[i].slot];
 
 		if (writes[i].vcpus)
-			fprintf(out, "w %llx %c %llx %x\n", (unsigned long long)slot->address, slot->kind,
-				(unsigned long long)writes[i].line, writes[i].vcpus);
+			fprintf(out, "w %llx %llx %llx %x\n", (unsigned long long)slot->address,
+				(unsigned long long)writes[i].call, (unsigned long long)writes[i].line,
+				writes[i].vcpus);
 	}
 	fprintf(out, "end %u\n", region++);
 	if (fflush(out))
@@ -179,9 +191,11 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		}
 		slot = slot_of(address, kind_of(code, size));
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_execution, QEMU_PLUGIN_CB_NO_REGS, slot);
-		if (writes)
-			qemu_plugin_register_vcpu_mem_cb(insn, on_write, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W,
-							 slot);
+		if (!writes)
+			continue;
+		if (slot->kind == CALL || slot->kind == INDIRECT)
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_call, QEMU_PLUGIN_CB_NO_REGS, slot);
+		qemu_plugin_register_vcpu_mem_cb(insn, on_write, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, slot);
 	}
 	pthread_mutex_unlock(&lock);
 }

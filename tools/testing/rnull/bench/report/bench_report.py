@@ -8,6 +8,7 @@ import sys
 
 import chart
 import compare
+import sharing
 import table
 import trust
 from counts import read_boot
@@ -42,15 +43,27 @@ def top(measurement, row, drivers, limit=40):
         yield "".join(f"{column.get(key, 0):12,.1f}" for column in columns) + f"  {key[0]:16} {key[1]}"
 
 
+def share(arguments):
+    """Shows what is written from several CPUs; 1 if that is anything by rnull."""
+    boot = read_boot(f"{arguments.sharing}/output", f"{arguments.sharing}/counts")
+    symbols = SymbolTable(arguments.map, boot.symbols)
+    for region in boot.regions:
+        print("\n".join(sharing.lines(region, symbols)))
+    mine = [region for region in boot.regions if region.driver == table.RUST]
+    print("\n".join(boot.failures))
+    return 1 if boot.failures or not mine or any(sharing.shared_lines(region, symbols) for region in mine) else 0
+
+
 def parse():
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--boot", action="append", default=[], help="directory with output and counts of a boot")
     parser.add_argument("--map", help="System.map of the kernel that was booted")
-    parser.add_argument("--csv", required=True, help="the measurement: written if boots are given, else read")
+    parser.add_argument("--csv", help="the measurement: written if boots are given, else read")
     parser.add_argument("--chart", help="SVG file to write")
     parser.add_argument("--compare", metavar="OLD.csv", help="show what changed since an older measurement")
     parser.add_argument("--driver", default="rnull", help="whose changes are shown (default: rnull)")
+    parser.add_argument("--sharing", metavar="BOOT", help="show the cache lines that are written from several CPUs")
     parser.add_argument("--symbols", metavar="ROW", help="show the functions of a row")
     return parser.parse_args()
 
@@ -58,6 +71,8 @@ def parse():
 def main():
     """The exit status: 1 if the measurement is not to be trusted."""
     arguments = parse()
+    if arguments.sharing:
+        return share(arguments)
     wrong = collect(arguments) if arguments.boot else []
     measurement = Measurement(arguments.csv)
     if arguments.symbols:

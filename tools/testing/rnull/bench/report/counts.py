@@ -14,7 +14,7 @@ class Region:
     ios: int
     size: int  # of an I/O, in bytes
     instructions: list = field(default_factory=list)  # (address, kind, count)
-    writes: list = field(default_factory=list)  # (address, kind, cache line, mask of vCPUs)
+    writes: list = field(default_factory=list)  # (address, of the last call, cache line, mask of vCPUs)
 
 
 @dataclass
@@ -64,7 +64,7 @@ def read_counts(path, regions):
             elif kind == "i" and region:
                 region.instructions.append((int(words[0], 16), words[1], int(words[2])))
             elif kind == "w" and region:
-                region.writes.append((int(words[0], 16), words[1], int(words[2], 16), int(words[3], 16)))
+                region.writes.append(tuple(int(word, 16) for word in words))
     return number
 
 
