@@ -107,6 +107,10 @@ impl<D> Node<D> {
 
     /// Frees a node, when its last reference is given back.
     ///
+    /// The module is still there: configfs gives back its references to a directory before those to
+    /// its module. (A task that just makes a symbolic link to the directory, in a subsystem that
+    /// allows that, may be later. C drivers have the same gap, and only configfs could close it.)
+    ///
     /// # Safety
     ///
     /// `item` must be in a node with data `D` that is not used after this call.
