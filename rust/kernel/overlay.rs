@@ -6,7 +6,7 @@
 //! facade passes all of it on, and what it declares itself shadows what the glob brings. Drivers
 //! are compiled with `--extern kernel=liboverlay.rmeta`, so they need not know. See `Kbuild`.
 //!
-//! In a Linux tree this file is not used: there, the same modules belong to the kernel crate itself.
+//! In a Linux tree this file is not used: there, the same modules belong to the kernel crate.
 
 pub use kernel::*;
 
