@@ -35,9 +35,11 @@ def cells(title, c, rust):
     return found
 
 
-def align(table):
-    """Lines of text from lists of groups of cells; every column as wide as its widest cell."""
+def align(table, titles):
+    """Lines of text from lists of groups of cells; every group as wide as its widest cells need, and its title."""
     widths = [[max(len(line[g][i]) for line in table) for i in range(len(group))] for g, group in enumerate(table[0])]
+    for row, title in zip(widths, titles):
+        row[0] += max(0, len(title) - sum(row) - len(row) + 1)
     for line in table:
         padded = [[cell.rjust(width) for cell, width in zip(group, row)] for group, row in zip(line, widths)]
         padded[0] = [line[0][0].ljust(widths[0][0])]
@@ -67,7 +69,7 @@ def of_rows(measurement):
     for row in measurement.rows:
         pairs = [cells(title, get(measurement, row, C), get(measurement, row, RUST)) for title, get in PAIRS]
         table.append([[row], *pairs, [number(measurement.get(row, REFERENCE, "instructions", NOT_COPY))], [above(measurement, row)]])
-    lines = list(align(table))
+    lines = list(align(table, titles))
     return [over(titles, lines[-1]), lines[0], "-" * max(map(len, lines)), *lines[1:]]
 
 
