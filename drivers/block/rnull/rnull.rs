@@ -12,9 +12,9 @@
 #![forbid(unsafe_code)]
 
 // From a user's settings to a device.
-mod params;
-
 mod configfs;
+
+mod params;
 
 mod device;
 
