@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A sleeping driver cannot use the tag set of one that does not sleep.
+
+use kernel::{
+    block::{
+        gendisk::GenDiskBuilder,
+        mq::{Atomic, Operations, Sleepable, TagSet},
+    },
+    prelude::*,
+    sync::{Arc, LockClassKey},
+};
+
+pub fn case<S: Operations<Context = Sleepable>, A: Operations<Context = Atomic>>(
+    its_own: Arc<TagSet<S>>,
+    another: Arc<TagSet<A>>,
+    owner: &'static ThisModule,
+    class: Pin<&'static LockClassKey>,
+) {
+    #[cfg(bad)]
+    let tag_set = another;
+    #[cfg(not(bad))]
+    let tag_set = (its_own, another).0;
+    let _ = GenDiskBuilder::<S>::new(tag_set, owner, class); //~ ERROR E0308: mismatched types
+}

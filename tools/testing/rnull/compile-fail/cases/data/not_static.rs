@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What a driver keeps outlives every borrow.
+
+//@ more errors follow from the first
+
+use kernel::{
+    block::mq::{Idle, NoTimer, Operations, Refused, Sleepable},
+    prelude::*,
+};
+
+#[cfg(bad)]
+pub struct Driver<'a>(&'a u32);
+#[cfg(not(bad))]
+pub struct Driver<'a>(core::marker::PhantomData<fn() -> &'a u32>);
+
+#[cfg(bad)]
+#[vtable]
+impl<'a> Operations for Driver<'a> {
+    type Context = Sleepable;
+    type TagSetData = ();
+    type QueueData = &'a u32; //~ ERROR E0477
+    type HwData = ();
+    type RequestData = ();
+    type Timer = NoTimer;
+
+    fn init_hw_queue(_: &Self::QueueData, _: &(), _: u32) -> impl PinInit<(), Error> {
+        Ok(())
+    }
+
+    fn init_request(_: &()) -> impl PinInit<(), Error> {
+        Ok(())
+    }
+
+    fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> core::result::Result<(), Refused<'q, Self>> {
+        rq.start().end(Ok(()));
+        Ok(())
+    }
+}
+
+#[cfg(not(bad))]
+#[vtable]
+impl Operations for Driver<'static> {
+    type Context = Sleepable;
+    type TagSetData = ();
+    type QueueData = &'static u32;
+    type HwData = ();
+    type RequestData = ();
+    type Timer = NoTimer;
+
+    fn init_hw_queue(_: &Self::QueueData, _: &(), _: u32) -> impl PinInit<(), Error> {
+        Ok(())
+    }
+
+    fn init_request(_: &()) -> impl PinInit<(), Error> {
+        Ok(())
+    }
+
+    fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> core::result::Result<(), Refused<'q, Self>> {
+        rq.start().end(Ok(()));
+        Ok(())
+    }
+}

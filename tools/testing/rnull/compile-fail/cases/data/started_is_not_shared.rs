@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A started request has one owner at a time.
+
+use kernel::block::mq::{Operations, Started};
+
+fn sent<T: Send>(_: &T) {}
+#[cfg(bad)]
+fn shared<T: Sync>(_: &T) {}
+
+pub fn case<T: Operations>(rq: Started<T>) {
+    sent(&rq);
+    #[cfg(bad)]
+    shared(&rq); //~ ERROR E0277: `NonNull<kernel::block::mq::Request<T>>` cannot be shared
+    rq.end(Ok(()));
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The owner of a request is one.
+
+use kernel::block::mq::{Operations, Started};
+
+pub fn case<T: Operations>(rq: Started<T>) {
+    #[cfg(bad)]
+    rq.clone().end(Ok(())); //~ ERROR E0599: no method named `clone` found for struct `Started
+    rq.end(Ok(()));
+}

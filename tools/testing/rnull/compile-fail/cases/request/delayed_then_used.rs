@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A request whose timer runs is out of hand.
+
+use kernel::{
+    block::mq::{Operations, Started, Timer},
+    time::Delta,
+};
+
+pub fn case<T: Operations<Timer = Timer>>(rq: Started<T>) {
+    rq.delay(Delta::from_micros(10));
+    #[cfg(bad)]
+    rq.end(Ok(())); //~ ERROR E0382: use of moved value: `rq`
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A request cannot end twice.
+
+use kernel::block::{
+    mq::{Operations, Started},
+    status::BlkStatus,
+};
+
+pub fn case<T: Operations>(rq: Started<T>) {
+    rq.end(Ok(()));
+    #[cfg(bad)]
+    rq.end(Err(BlkStatus::IOERR)); //~ ERROR E0382: use of moved value: `rq`
+}

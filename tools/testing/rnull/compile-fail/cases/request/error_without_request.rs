@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! An error in queue_rq comes with the request.
+
+use kernel::block::{
+    mq::{Idle, Operations, Refused},
+    status::BlkStatus,
+};
+
+pub fn case<'q, T: Operations>(rq: Idle<'q, T>) -> Result<(), Refused<'q, T>> {
+    #[cfg(bad)]
+    return Err(BlkStatus::IOERR); //~ ERROR E0308: mismatched types
+    #[cfg(not(bad))]
+    Err(rq.refuse(BlkStatus::IOERR))
+}

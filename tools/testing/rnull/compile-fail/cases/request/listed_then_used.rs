@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A request in a list is out of hand.
+
+use kernel::block::mq::{Operations, RequestList, Started};
+
+pub fn case<T: Operations>(rq: Started<T>, list: &mut RequestList<T>) {
+    list.push_back(rq);
+    #[cfg(bad)]
+    rq.end(Ok(())); //~ ERROR E0382: use of moved value: `rq`
+}

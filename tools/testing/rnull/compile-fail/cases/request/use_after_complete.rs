@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A request cannot be looked at after its completion was raised.
+
+use kernel::block::mq::{Operations, Started};
+
+pub fn case<T: Operations>(rq: Started<T>) {
+    rq.complete();
+    #[cfg(bad)]
+    let _ = rq.bytes(); //~ ERROR E0382: borrow of moved value: `rq`
+}

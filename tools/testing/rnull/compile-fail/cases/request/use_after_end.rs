@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A request cannot be looked at after it ended.
+
+use kernel::block::mq::{Operations, Started};
+
+pub fn case<T: Operations>(rq: Started<T>) {
+    rq.end(Ok(()));
+    #[cfg(bad)]
+    let _ = rq.sector(); //~ ERROR E0382: borrow of moved value: `rq`
+}
