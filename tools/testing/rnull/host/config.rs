@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Checks what settings build, against null_blk's rules told in other words.
+
+#[path = "../../../../drivers/block/rnull/config.rs"]
+mod config;
+
+use config::*;
+use proptest::prelude::*;
+
+fn machine() -> impl Strategy<Value = Machine> {
+    (1..9u32, 1..5u32, any::<bool>()).prop_map(|(cpus, nodes, large)| Machine {
+        cpus,
+        nodes,
+        page_size: 4096,
+        largest_block: if large { 65536 } else { 4096 },
+    })
+}
+
+/// Numbers that matter to some attribute, besides any.
+fn number() -> impl Strategy<Value = u32> {
+    prop_oneof![0..12u32, (0..20u32).prop_map(|n| 1 << n), any::<u32>()]
+}
+
+fn settings() -> impl Strategy<Value = Config> {
+    let numbers = proptest::array::uniform7(number());
+    let large = (any::<usize>(), any::<usize>(), 0..4u32, 0..5u32);
+    let flags = proptest::array::uniform6(any::<bool>());
+
+    (numbers, large, flags).prop_map(|(n, (nsec, size, mode, irq), f)| Config {
+        blocking: f[0],
+        blocksize: n[0],
+        completion_nsec: nsec,
+        home_node: n[1],
+        hw_queue_depth: n[2],
+        index: n[3],
+        irqmode: irq,
+        max_sectors: n[4],
+        memory_backed: f[1],
+        no_sched: f[2],
+        queue_mode: mode,
+        rotational: f[3],
+        size,
+        submit_queues: n[5],
+        use_per_node_hctx: f[4],
+        virt_boundary: f[5],
+    })
+}
+
+/// Whether the block layer, or null_blk before it, refuses these settings.
+fn refused(c: &Config, machine: &Machine) -> bool {
+    let block = if c.blocksize == 0 { 512 } else { c.blocksize };
+
+    c.queue_mode == 1
+        || block.count_ones() != 1
+        || block < 512
+        || block > machine.largest_block
+        || (c.max_sectors != 0 && c.max_sectors < 8)
+        || (c.max_sectors != 0 && u64::from(c.max_sectors) * 512 < u64::from(block))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+
+    #[test]
+    fn what_null_blk_refuses_is_refused(c in settings(), m in machine()) {
+        prop_assert_eq!(c.plan(&m).is_err(), refused(&c, &m));
+    }
+
+    #[test]
+    fn what_is_built_fits_the_machine(c in settings(), m in machine()) {
+        if let Ok(plan) = c.plan(&m) {
+            let shown = plan.settings;
+
+            prop_assert!(plan.block_size.is_power_of_two() && plan.block_size >= 512);
+            prop_assert!(plan.block_size <= m.largest_block);
+            prop_assert!(plan.capacity <= i64::MAX as u64 / 512);
+            prop_assert!(plan.node.map_or(true, |node| node < m.nodes));
+            prop_assert!(shown.irqmode <= 2 && shown.queue_mode != 0);
+            prop_assert!(shown.blocking || !shown.memory_backed);
+            let most = if c.use_per_node_hctx { m.nodes } else { m.cpus };
+            prop_assert!((1..=most).contains(&shown.submit_queues));
+        }
+    }
+
+    #[test]
+    fn only_some_settings_change(c in settings(), m in machine()) {
+        if let Ok(plan) = c.plan(&m) {
+            let shown = plan.settings;
+            let expected = Config {
+                blocking: shown.blocking,
+                irqmode: c.irqmode.min(2),
+                queue_mode: if c.queue_mode == 0 { 2 } else { c.queue_mode },
+                submit_queues: shown.submit_queues,
+                ..c
+            };
+
+            prop_assert_eq!(shown, expected);
+            // What is shown builds the same disk again.
+            prop_assert_eq!(shown.plan(&m), Ok(plan));
+        }
+    }
+
+    #[test]
+    fn a_size_that_fits_is_the_size(size in 0..1usize << 43, mut c in settings(), m in machine()) {
+        c.size = size;
+        if let Ok(plan) = c.plan(&m) {
+            prop_assert_eq!(plan.capacity, size as u64 * 2048);
+        }
+    }
+
+    #[test]
+    fn parameters_are_clamped(n in any::<i32>(), per_node in any::<bool>(), m in machine()) {
+        let node = parameter_node(n, &m);
+        prop_assert_eq!(node, if n >= 0 && n < m.nodes as i32 { n } else { -1 });
+
+        let queues = parameter_queues(n, per_node, &m);
+        let wanted = match n {
+            _ if per_node => m.nodes,
+            0 => 1,
+            1.. => (n as u32).min(m.cpus),
+            _ => m.cpus,
+        };
+        prop_assert_eq!(queues, wanted as i32);
+
+        let block = parameter_block_size(n, &m);
+        prop_assert_eq!(block, if (0..=4096).contains(&n) { n } else { 4096 });
+        prop_assert_eq!(queues_allowed(n as u32, &m), n >= 1 && n <= m.cpus as i32);
+    }
+}
