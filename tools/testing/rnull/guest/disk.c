@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reads a disk directly, through buffers that are cut anywhere, or by several threads at once.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "answer.h"
+
+#define PAGE 4096
+
+/* A fixed sequence of numbers for each seed. */
+static uint64_t numbers;
+
+static uint64_t number(uint64_t below)
+{
+	numbers ^= numbers << 13;
+	numbers ^= numbers >> 7;
+	numbers ^= numbers << 17;
+	return numbers % below;
+}
+
+/* The byte that belongs at an offset when the disk was written with a seed. */
+static unsigned char pattern(uint64_t offset, unsigned int seed)
+{
+	uint64_t x = (offset / 8 + 1) * 0x9e3779b97f4a7c15ull + seed * 0xbf58476d1ce4e5b9ull;
+
+	return (x ^ x >> 29) >> (offset % 8 * 8);
+}
+
+static int open_disk(const char *path, int flags)
+{
+	int fd = open(path, flags | O_DIRECT);
+
+	if (fd < 0)
+		die("open %s: %s", path, verdict(-1));
+	return fd;
+}
+
+static void *memory(size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	if (at == MAP_FAILED)
+		die("mmap: %s", verdict(-1));
+	return at;
+}
+
+/*
+ * fill DISK SEED OFFSET BYTES | check DISK SEED OFFSET BYTES | zeros DISK OFFSET BYTES
+ *
+ * Writes a pattern all over a range, or expects it there, or expects nothing there.
+ */
+static int whole(const char *path, char what, unsigned int seed, uint64_t offset,
+		 uint64_t bytes)
+{
+	const size_t step = 65536;
+	unsigned char *buffer = memory(step);
+	int fd = open_disk(path, what == 'f' ? O_WRONLY : O_RDONLY);
+	uint64_t end = offset + bytes;
+
+	for (; offset < end; offset += step) {
+		size_t now = end - offset < step ? end - offset : step;
+
+		if (what == 'f') {
+			for (size_t i = 0; i < now; i++)
+				buffer[i] = pattern(offset + i, seed);
+			if (pwrite(fd, buffer, now, offset) != (ssize_t)now)
+				die("write at %lu: %s", offset, verdict(-1));
+			continue;
+		}
+		memset(buffer, 0x5a, now);
+		if (pread(fd, buffer, now, offset) != (ssize_t)now)
+			die("read at %lu: %s", offset, verdict(-1));
+		for (size_t i = 0; i < now; i++) {
+			unsigned char right = what == 'z' ? 0 : pattern(offset + i, seed);
+
+			if (buffer[i] != right)
+				die("byte %lu is %#x instead of %#x", offset + i, buffer[i],
+				    right);
+		}
+	}
+	puts("ok");
+	return 0;
+}
+
+/* Cuts `bytes` of a buffer into pieces of even length, at even distances; returns how many. */
+static int cut(struct iovec *pieces, int most, unsigned char *buffer, size_t bytes)
+{
+	int count = 0;
+
+	buffer += number(PAGE / 2) * 2;
+	while (bytes) {
+		size_t length = 2 + number(bytes < 8192 ? bytes / 2 : 4096) * 2;
+
+		if (length > bytes || count == most - 1)
+			length = bytes;
+		pieces[count].iov_base = buffer;
+		pieces[count++].iov_len = length;
+		buffer += length + number(3) * 2;
+		bytes -= length;
+	}
+	return count;
+}
+
+/* Moves bytes between a buffer in pieces, in their order, or one in a row. */
+static void copy(struct iovec *pieces, int count, unsigned char *row, bool out)
+{
+	for (int i = 0; i < count; i++, pieces++) {
+		if (out)
+			memcpy(pieces->iov_base, row, pieces->iov_len);
+		else
+			memcpy(row, pieces->iov_base, pieces->iov_len);
+		row += pieces->iov_len;
+	}
+}
+
+/*
+ * model DISK BLOCK OPERATIONS SEED
+ *
+ * Reads or writes whole blocks through buffers cut anywhere; every byte is checked against a copy
+ * in memory. The first MiB of the disk must be unwritten.
+ */
+static int model(const char *path, size_t block, long operations, uint64_t seed)
+{
+	enum { SIZE = 1 << 20, PIECES = 24, SLACK = 2 * PAGE + PIECES * 4 };
+	const size_t most = block * 4 < 131072 ? 131072 : block * 4;
+	unsigned char *shadow = memory(SIZE), *buffer = memory(most + SLACK), *row = memory(most);
+	int fd = open_disk(path, O_RDWR);
+
+	numbers = seed * 2654435761u + 88172645463325252ull;
+	for (long i = 0; i < operations; i++) {
+		size_t bytes = (1 + number(number(4) ? 4 : most / block)) * block, b;
+		uint64_t offset = number((SIZE - bytes) / block + 1) * block;
+		struct iovec pieces[PIECES];
+		int count = cut(pieces, PIECES, buffer, bytes);
+		bool writing = number(2);
+		ssize_t done;
+
+		memset(buffer, 0xee, most + SLACK);
+		if (writing) {
+			for (b = 0; b < bytes; b++)
+				row[b] = number(256);
+			memcpy(shadow + offset, row, bytes);
+			copy(pieces, count, row, true);
+			done = pwritev(fd, pieces, count, offset);
+		} else {
+			done = preadv(fd, pieces, count, offset);
+		}
+		if (done != (ssize_t)bytes)
+			die("operation %ld: %s of %zu at %lu: %zd, %s", i,
+			    writing ? "write" : "read", bytes, offset, done, verdict(done));
+		copy(pieces, count, row, false);
+		for (b = 0; b < bytes && row[b] == shadow[offset + b];)
+			b++;
+		if (b < bytes)
+			die("operation %ld: %zu bytes at %lu, %d pieces: byte %zu is %#x, not %#x",
+			    i, bytes, offset, count, b, row[b], shadow[offset + b]);
+	}
+	puts("ok");
+	return 0;
+}
+
+static struct {
+	const char *path;
+	size_t block;
+	atomic_bool stop, torn;
+	unsigned long reads, changes;
+	pthread_mutex_t lock;
+} overlap = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void *overlap_writer(void *arg)
+{
+	unsigned char *buffer = memory(overlap.block);
+	int fd = open_disk(overlap.path, O_WRONLY);
+
+	for (unsigned char byte = (uintptr_t)arg; !overlap.stop; byte += 2) {
+		memset(buffer, byte, overlap.block);
+		if (pwrite(fd, buffer, overlap.block, 0) != (ssize_t)overlap.block)
+			die("write: %s", verdict(-1));
+	}
+	return NULL;
+}
+
+static void *overlap_reader(void *arg)
+{
+	unsigned char *buffer = memory(overlap.block), last = 0;
+	int fd = open_disk(overlap.path, O_RDONLY);
+
+	(void)arg;
+	while (!overlap.stop) {
+		if (pread(fd, buffer, overlap.block, 0) != (ssize_t)overlap.block)
+			die("read: %s", verdict(-1));
+		if (memcmp(buffer, buffer + 1, overlap.block - 1))
+			overlap.torn = true;
+		pthread_mutex_lock(&overlap.lock);
+		overlap.reads++;
+		overlap.changes += buffer[0] != last;
+		pthread_mutex_unlock(&overlap.lock);
+		last = buffer[0];
+	}
+	return NULL;
+}
+
+/*
+ * overlap DISK BLOCK MILLISECONDS
+ *
+ * Two writers on one logical block; no reader may see a mixture of two writes.
+ */
+static int overlapping(const char *path, size_t block, long milliseconds)
+{
+	struct timespec time = { milliseconds / 1000, milliseconds % 1000 * 1000000 };
+	pthread_t threads[4];
+
+	overlap.path = path;
+	overlap.block = block;
+	for (uintptr_t i = 0; i < 4; i++)
+		if (pthread_create(&threads[i], NULL, i < 2 ? overlap_writer : overlap_reader,
+				   (void *)i))
+			die("pthread_create");
+	nanosleep(&time, NULL);
+	overlap.stop = true;
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	if (overlap.torn)
+		die("a reader saw a block with parts of two writes (%lu reads)", overlap.reads);
+	if (overlap.changes < 10)
+		die("only %lu changes in %lu reads: writers did not overlap readers",
+		    overlap.changes, overlap.reads);
+	puts("ok");
+	return 0;
+}
+
+/* transfer DISK read|write OFFSET BYTES: one direct call; answers a short one with its length. */
+static int transfer(const char *path, bool writing, uint64_t offset, size_t bytes)
+{
+	unsigned char *buffer = memory(bytes);
+	int fd = open_disk(path, writing ? O_WRONLY : O_RDONLY);
+	ssize_t done = writing ? pwrite(fd, buffer, bytes, offset) :
+				 pread(fd, buffer, bytes, offset);
+
+	if (done >= 0 && (size_t)done != bytes)
+		printf("%zd\n", done);
+	else
+		puts(verdict(done));
+	return 0;
+}
+
+#define IS(name, n) (!strcmp(command, name) && arguments == (n))
+#define N(i) strtoull(w[i], NULL, 0)
+
+int main(int count, char **words)
+{
+	const char *command = count > 1 ? words[1] : "";
+	char **w = words + 2;
+	int arguments = count - 2;
+
+	if (IS("fill", 4) || IS("check", 4))
+		return whole(w[0], command[0], N(1), N(2), N(3));
+	if (IS("zeros", 3))
+		return whole(w[0], 'z', 0, N(1), N(2));
+	if (IS("model", 4))
+		return model(w[0], N(1), N(2), N(3));
+	if (IS("overlap", 3))
+		return overlapping(w[0], N(1), N(2));
+	if (IS("transfer", 4))
+		return transfer(w[0], !strcmp(w[1], "write"), N(2), N(3));
+	die("disk: no command '%s' with %d arguments", command, arguments);
+}

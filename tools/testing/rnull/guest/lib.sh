@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0
+# What the scripts of the guest share: the driver under test, its devices, what is left of it.
+# shellcheck shell=sh disable=SC2034 # variables for the scripts that read this
+
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tools/testing/rnull/report.sh
+. "$here/../report.sh"
+
+config=/sys/kernel/config
+PATH=$PATH:$here
+
+# use DRIVER: rnull, or null_blk to see what the C driver does in the same place.
+use() {
+	driver=$1
+	case $driver in
+	rnull)
+		module=rnull_mod tree=$config/rnull disk=rnullb
+		;;
+	null_blk)
+		module=null_blk tree=$config/nullb disk=nullb
+		;;
+	esac
+	parameters=/sys/module/$module/parameters
+}
+
+use "${DRIVER:-rnull}"
+
+# module_file NAME: where a module lies.
+module_file() {
+	find "/lib/modules/$(uname -r)/" -name "$1.ko*" | head -n 1
+}
+
+# load_module PARAMETERS: inserts the driver, says what the kernel says.
+load_module() {
+	modprobe configfs 2>/dev/null
+	grep -q " $config " /proc/mounts || mount -t configfs configfs $config
+	call load "$(module_file $module)" "$*"
+}
+
+# unload_module: removes it; a reference that is just being dropped is waited for.
+unload_module() {
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		unloaded=$(call unload $module)
+		[ "$unloaded" = EAGAIN ] || [ "$unloaded" = EBUSY ] || break
+		sleep 0.2
+	done
+	echo "$unloaded"
+}
+
+# fresh PARAMETERS: a newly loaded driver, or the end of the script.
+fresh() {
+	[ ! -d /sys/module/$module ] || unload_module >/dev/null
+	loaded=$(load_module "$@")
+	[ "$loaded" = ok ] || {
+		not_ok "load $module $*" "$loaded"
+		finish
+	}
+}
+
+# device NAME ATTRIBUTE=VALUE...: makes a device by configfs, powered on at last; prints the first thing that fails.
+device() {
+	device_dir=$tree/$1
+	shift
+	[ -d "$device_dir" ] || mkdir "$device_dir" || return
+	for setting in "$@" power=1; do
+		device_said=$(call put "$device_dir/${setting%%=*}" "${setting#*=}")
+		[ "$device_said" = ok ] || {
+			echo "$setting: $device_said"
+			return 1
+		}
+	done
+}
+
+# power NAME 0|1
+power() {
+	call put "$tree/$1/power" "$2"
+}
+
+# remove NAME: what rmdir of a device says.
+remove() {
+	call rmdir "$tree/$1"
+}
+
+# left_behind: everything by which the driver can still be seen after it went.
+left_behind() {
+	grep -w "$disk" /proc/devices
+	ls -d /sys/block/$disk* /dev/$disk* /sys/module/$module "$tree" 2>/dev/null
+	grep "^$module " /proc/modules
+	true
+}
