@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The spinlock operations of C that take the interrupt flags along, which are macros there. */
+/* The spinlock operations that save and restore the interrupt flags, which in C are macros. */
 
 #include <linux/spinlock.h>
 

@@ -24,7 +24,7 @@
 //!
 //! # Cost
 //!
-//! Looking up takes no lock: it is one RCU read section for a request, and a page after its
+//! Looking up takes no lock: it is one RCU read section for 64 pages, and a page after its
 //! neighbour is found without a descent. There is one locked operation for each unit, one `memcpy`
 //! for each run of bytes that is contiguous on both sides, and no memory but the pages and the
 //! nodes of the XArray.
@@ -105,8 +105,8 @@ use self::{
 pub struct PageStore {
     #[pin]
     tree: Tree,
-    /// The logarithm of the unit of exclusion.
-    shift: Atomic<u32>,
+    /// The mask of the unit of exclusion.
+    mask: Atomic<u32>,
 }
 
 impl PageStore {
@@ -138,14 +138,14 @@ impl PageStore {
         // INVARIANT: There are no pages.
         pin_init!(Self {
             tree <- Tree::new(),
-            shift: Atomic::new(Unit::for_blocks(block_size).shift()),
+            mask: Atomic::new(Unit::for_blocks(block_size).mask()),
         })
     }
 
     /// The unit of exclusion of now.
     #[inline]
     fn unit(&self) -> Unit {
-        Unit::from_shift(self.shift.load(Relaxed))
+        Unit::from_mask(self.mask.load(Relaxed))
     }
 
     /// Changes the logical block size, and the unit of exclusion with it.
@@ -187,7 +187,7 @@ impl PageStore {
             }
         }
         // INVARIANT: All units have their first page.
-        self.shift.store(unit.shift(), Relaxed);
+        self.mask.store(unit.mask(), Relaxed);
         Ok(())
     }
 

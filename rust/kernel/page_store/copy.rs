@@ -12,8 +12,9 @@ use core::mem;
 
 /// Bytes that are to be stored, consumed from the start.
 pub(super) trait Source: Clone {
-    /// Copies the next bytes over all of `to`, which is in a page of a store. Returns how many there
-    /// were; callers see to it that there are enough.
+    /// Copies the next bytes over all of `to`, which is in a page of a store.
+    ///
+    /// Returns how many there were; callers see to it that there are enough.
     fn copy_to(&mut self, to: Piece<'_>) -> usize;
 
     /// Leaves out the next `len` bytes.
@@ -22,18 +23,19 @@ pub(super) trait Source: Clone {
 
 /// Room for bytes that were stored, filled from the start.
 pub(super) trait Sink {
-    /// Takes all of `from`, which is in a page of a store.
-    fn copy_from(&mut self, from: Piece<'_>);
-
-    /// Takes `len` zeros.
-    fn zero(&mut self, len: usize);
+    /// Takes the first `len` bytes of `from`, which is in a page of a store and no shorter; without
+    /// it, `len` zeros.
+    fn take(&mut self, from: Option<Piece<'_>>, len: usize);
 }
 
 impl Source for Segments<'_, ToDisk> {
     #[inline]
     fn copy_to(&mut self, to: Piece<'_>) -> usize {
         let mut left = to;
-        while let Some(from) = self.next_up_to(left.len()) {
+        while left.len() > 0 {
+            let Some(from) = self.next_up_to(left.len() as u32) else {
+                break;
+            };
             // SAFETY: The pages of a store are in no request.
             unsafe { from.copy_to(left) };
             left = left.skip(from.size());
@@ -41,6 +43,7 @@ impl Source for Segments<'_, ToDisk> {
         to.len() - left.len()
     }
 
+    #[cold]
     fn skip(&mut self, len: usize) {
         self.skip_bytes(len as u32);
     }
@@ -48,19 +51,20 @@ impl Source for Segments<'_, ToDisk> {
 
 impl Sink for Segments<'_, FromDisk> {
     #[inline]
-    fn copy_from(&mut self, mut from: Piece<'_>) {
-        while let Some(to) = self.next_up_to(from.len()) {
+    fn take(&mut self, mut from: Option<Piece<'_>>, len: usize) {
+        let mut left = len;
+        while left > 0 {
+            let Some(to) = self.next_up_to(left as u32) else {
+                break;
+            };
+            left -= to.size();
+            let Some(piece) = from else {
+                to.fill(0);
+                continue;
+            };
             // SAFETY: The pages of a store are in no request.
-            unsafe { to.copy_from(from) };
-            from = from.skip(to.size());
-        }
-    }
-
-    #[inline]
-    fn zero(&mut self, mut len: usize) {
-        while let Some(to) = self.next_up_to(len) {
-            to.fill(0);
-            len -= to.size();
+            unsafe { to.copy_from(piece) };
+            from = Some(piece.skip(to.size()));
         }
     }
 }
@@ -92,12 +96,12 @@ impl<'a> Unfilled<'a> {
 }
 
 impl Sink for Unfilled<'_> {
-    fn copy_from(&mut self, from: Piece<'_>) {
-        // It fits, because it was cut to the length of the piece.
-        let _ = from.read(0, self.next(from.len()));
-    }
-
-    fn zero(&mut self, len: usize) {
-        self.next(len).fill(0);
+    fn take(&mut self, from: Option<Piece<'_>>, len: usize) {
+        let next = self.next(len);
+        match from {
+            // It fits, because the piece is no shorter.
+            Some(piece) => drop(piece.read(0, next)),
+            None => next.fill(0),
+        }
     }
 }

@@ -37,19 +37,17 @@ impl<'w, 'a> Held<'w, 'a> {
     /// page.
     #[inline]
     pub(super) fn wait(walk: &'w mut Walk<'a>, first: usize) -> Option<Self> {
-        loop {
-            let page = walk.find(first)?;
-            // SAFETY: The walk keeps the page allocated.
-            if unsafe { bindings::page_store_lock(page.as_ptr()) } {
-                // INVARIANT: The lock was just taken, and the unit is in the tree.
-                return Some(Self { walk, first, page });
-            }
-            // The unit was removed while we waited. It had left the tree before the lock was given
-            // back, so the next look finds another page or none.
-            //
+        let mut page = walk.find(first)?;
+        // SAFETY: The walk keeps the page allocated.
+        while !unsafe { bindings::page_store_lock(page.as_ptr()) } {
             // SAFETY: The lock was just taken.
             unsafe { bindings::page_store_unlock(page.as_ptr()) };
+            // The unit was removed while we waited. It had left the tree before the lock was given
+            // back, so the next look finds another page or none.
+            page = walk.find_far(first)?;
         }
+        // INVARIANT: The lock was just taken, and the unit is in the tree.
+        Some(Self { walk, first, page })
     }
 
     /// Finds a page of the unit.
@@ -58,7 +56,7 @@ impl<'w, 'a> Held<'w, 'a> {
         if index == self.first {
             Some(self.page)
         } else {
-            self.walk.find(index)
+            self.walk.find_far(index)
         }
     }
 

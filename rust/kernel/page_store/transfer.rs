@@ -34,6 +34,11 @@ pub(super) fn read(tree: &Tree, unit: Unit, at: u64, len: usize, to: &mut impl S
     let spans = unit.spans(at, len)?;
     let mut walk = tree.walk();
     for span in spans {
+        if span.begins_node() {
+            // Where RCU read sections cannot be preempted, they should be short.
+            drop(walk);
+            walk = tree.walk();
+        }
         read_span(&mut walk, &span, to);
     }
     Ok(())
@@ -42,14 +47,10 @@ pub(super) fn read(tree: &Tree, unit: Unit, at: u64, len: usize, to: &mut impl S
 /// Copies the bytes of one unit.
 #[inline]
 fn read_span(walk: &mut Walk<'_>, span: &Span, to: &mut impl Sink) {
-    let Some(mut unit) = Held::wait(walk, span.first) else {
-        return to.zero(span.len());
-    };
+    let mut unit = Held::wait(walk, span.first);
     for part in span.parts() {
-        match unit.piece(part) {
-            Some(from) => to.copy_from(from),
-            None => to.zero(part.len()),
-        }
+        let from = unit.as_mut().and_then(|unit| unit.piece(part));
+        to.take(from, part.len());
     }
 }
 
@@ -65,6 +66,11 @@ pub(super) fn write(
     let spans = unit.spans(at, len)?;
     let mut walk = tree.walk();
     for span in spans {
+        if span.begins_node() {
+            // As for reading.
+            drop(walk);
+            walk = tree.walk();
+        }
         while !write_span(&mut walk, &span, from) {
             // Memory is allocated outside the read section, and with no lock held.
             drop(walk);
@@ -146,7 +152,7 @@ pub(super) fn remove(tree: &Tree, unit: Unit, at: u64, len: u64) -> Result {
 /// Removes those bytes from `at` to `end` that are in the unit which starts with page `first`.
 fn remove_from_unit(tree: &Tree, unit: Unit, first: usize, at: u64, end: u64) -> Result {
     let start = (first as u64) << PAGE_SHIFT;
-    let bytes = u64::from(unit.bytes());
+    let bytes = u64::from(unit.mask()) + 1;
     let from = at.saturating_sub(start);
     let to = (end - start).min(bytes);
     if (from, to) == (0, bytes) {

@@ -26,7 +26,10 @@ use crate::{
 };
 use core::{
     marker::PhantomData,
-    mem,
+    mem::{
+        self,
+        MaybeUninit, //
+    },
     ptr::NonNull, //
 };
 
@@ -66,12 +69,13 @@ impl Tree {
     #[inline]
     pub(super) fn walk(&self) -> Walk<'_> {
         let section = rcu::read_lock();
-        let mut at = bindings::xa_state::default();
+        let mut at = MaybeUninit::uninit();
         // SAFETY: The state is ours to be initialised, the array is valid by the type invariants.
-        unsafe { bindings::page_store_walk(&mut at, self.xa.get()) };
+        unsafe { bindings::page_store_walk(at.as_mut_ptr(), self.xa.get()) };
         // INVARIANT: The state knows no node yet, and the read section has begun.
         Walk {
-            at,
+            // SAFETY: It was just initialised.
+            at: unsafe { at.assume_init() },
             _section: section,
             _tree: PhantomData,
         }
@@ -163,6 +167,12 @@ impl Walk<'_> {
     pub(super) fn find(&mut self, index: usize) -> Option<NonNull<bindings::page>> {
         // SAFETY: By the type invariants the state is valid and the read section lasts.
         NonNull::new(unsafe { bindings::page_store_find(&mut self.at, index) })
+    }
+
+    /// As [`Self::find`], where that is not worth a copy of its code.
+    #[inline(never)]
+    pub(super) fn find_far(&mut self, index: usize) -> Option<NonNull<bindings::page>> {
+        self.find(index)
     }
 }
 

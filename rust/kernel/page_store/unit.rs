@@ -14,59 +14,52 @@ use crate::{
 ///
 /// # Invariants
 ///
-/// `PAGE_SHIFT <= shift <= MAX_SHIFT`.
+/// `mask + 1` is a power of two, and not less than `PAGE_SIZE`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Unit {
-    shift: u32,
+    mask: u32,
 }
 
 impl Unit {
-    /// Blocks of at most 64 KiB exist; pages may be as large.
-    const MAX_SHIFT: u32 = if PAGE_SHIFT > 16 {
-        PAGE_SHIFT as u32
+    /// The largest unit: no block device has larger blocks, but an architecture may have as large
+    /// pages.
+    const MAX: u32 = if PAGE_SIZE > 65536 {
+        PAGE_SIZE as u32
     } else {
-        16
+        65536
     };
 
     /// The unit for blocks of this size, which is rounded up to a power of two from a page to 64
     /// KiB.
     pub(super) fn for_blocks(bytes: u32) -> Self {
-        let shift = bytes
-            .clamp(PAGE_SIZE as u32, 1 << Self::MAX_SHIFT)
-            .next_power_of_two()
-            .ilog2();
-        // INVARIANT: Both bounds are powers of two, and the size was brought between them.
-        Self { shift }
+        let bytes = bytes.clamp(PAGE_SIZE as u32, Self::MAX).next_power_of_two();
+        // INVARIANT: Both bounds are powers of two, the lower one is a page.
+        Self { mask: bytes - 1 }
     }
 
-    /// The unit with this logarithm, which [`Self::shift`] returned.
+    /// The unit with this mask, which [`Self::mask`] returned.
     #[inline]
-    pub(super) fn from_shift(shift: u32) -> Self {
-        Self { shift }
+    pub(super) fn from_mask(mask: u32) -> Self {
+        // INVARIANT: It is the mask of a unit.
+        Self { mask }
     }
 
-    /// The logarithm of the number of bytes.
+    /// The number of bytes less one: the bits of a byte's number that count within the unit.
     #[inline]
-    pub(super) fn shift(self) -> u32 {
-        self.shift
-    }
-
-    /// The number of bytes, which is a power of two.
-    #[inline]
-    pub(super) fn bytes(self) -> u32 {
-        1 << self.shift
+    pub(super) fn mask(self) -> u32 {
+        self.mask
     }
 
     /// The number of pages, which is a power of two.
     #[inline]
     pub(super) fn pages(self) -> usize {
-        1 << (self.shift as usize - PAGE_SHIFT)
+        (self.mask as usize >> PAGE_SHIFT) + 1
     }
 
     /// The first page of the unit that page `index` is in.
     #[inline]
     pub(super) fn first(self, index: usize) -> usize {
-        index & !(self.pages() - 1)
+        index & !(self.mask as usize >> PAGE_SHIFT)
     }
 
     /// Divides the bytes from `at` to `at + len`.
@@ -102,8 +95,8 @@ impl Iterator for Spans {
         if self.left == 0 {
             return None;
         }
-        let bytes = self.unit.bytes() as usize;
-        let len = self.left.min(bytes - (self.at as usize & (bytes - 1)));
+        let mask = self.unit.mask as usize;
+        let len = self.left.min(mask - (self.at as usize & mask) + 1);
         let page = (self.at >> PAGE_SHIFT) as usize;
         let span = Span {
             first: self.unit.first(page),
@@ -111,7 +104,8 @@ impl Iterator for Spans {
             offset: self.at as usize & (PAGE_SIZE - 1),
             len,
         };
-        self.at += len as u64;
+        // The end of the whole range is known to be a number.
+        self.at = self.at.wrapping_add(len as u64);
         self.left -= len;
         Some(span)
     }
@@ -132,6 +126,12 @@ impl Span {
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    /// Whether the unit is the first of 64 pages, which is where a node of the XArray begins.
+    #[inline]
+    pub(super) fn begins_node(&self) -> bool {
+        self.first % 64 == 0
     }
 
     /// The parts of the range, one for each page.
@@ -170,7 +170,7 @@ impl Iterator for Parts {
             offset: self.offset,
             len: self.left.min(PAGE_SIZE - self.offset),
         };
-        self.page += 1;
+        self.page = self.page.wrapping_add(1);
         self.offset = 0;
         self.left -= part.len;
         Some(part)

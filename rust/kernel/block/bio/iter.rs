@@ -157,9 +157,9 @@ impl<'a, D: Direction> Segments<'a, D> {
     }
 
     /// Takes the next segment, of at most `max` bytes.
-    #[inline]
-    pub(crate) fn next_up_to(&mut self, max: usize) -> Option<Segment<'a, D>> {
-        let max = u32::try_from(max).unwrap_or(u32::MAX).min(self.remaining);
+    #[inline(always)]
+    pub(crate) fn next_up_to(&mut self, max: u32) -> Option<Segment<'a, D>> {
+        let max = max.min(self.remaining);
         if max == 0 {
             return None;
         }
@@ -183,13 +183,8 @@ impl<'a, D: Direction> Segments<'a, D> {
     /// Finds the range that the next byte is in; [`None`] if there is no byte left.
     #[inline]
     fn range(&mut self) -> Option<bindings::bio_vec> {
-        while self.in_bio == 0 {
-            if self.bio.is_null() {
-                self.remaining = 0;
-                return None;
-            }
-            // SAFETY: By the type invariants the bio, which is not null, stays as it is.
-            self.enter(unsafe { (*self.bio).bi_next });
+        if self.in_bio == 0 {
+            self.next_bio()?;
         }
         loop {
             // SAFETY: By the type invariants there are more bytes in the array from this element
@@ -199,9 +194,23 @@ impl<'a, D: Direction> Segments<'a, D> {
                 return Some(range);
             }
             // Used up, or empty from the start.
-            self.index += 1;
+            self.index = self.index.wrapping_add(1);
             self.done = 0;
         }
+    }
+
+    /// Goes to the start of the next bio that has bytes; [`None`] if there is none.
+    #[inline(never)]
+    fn next_bio(&mut self) -> Option<()> {
+        while self.in_bio == 0 {
+            if self.bio.is_null() {
+                self.remaining = 0;
+                return None;
+            }
+            // SAFETY: By the type invariants the bio, which is not null, stays as it is.
+            self.enter(unsafe { (*self.bio).bi_next });
+        }
+        Some(())
     }
 
     /// Goes to the start of a bio, which is the first of the list or the next.
@@ -222,7 +231,7 @@ impl<'a, D: Direction> Segments<'a, D> {
     #[inline]
     fn advance(&mut self, len: u32) {
         // INVARIANT: As many bytes fewer are left as were passed.
-        self.done += len;
+        self.done = self.done.wrapping_add(len);
         self.in_bio -= len;
         self.remaining -= len;
     }
@@ -233,7 +242,7 @@ impl<'a, D: Direction> Iterator for Segments<'a, D> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_up_to(PAGE_SIZE)
+        self.next_up_to(PAGE_SIZE as u32)
     }
 }
 

@@ -65,7 +65,7 @@ impl Piece<'_> {
         let bytes = bytes.min(self.len);
         // INVARIANT: The end stays where it was.
         Self {
-            offset: self.offset + bytes,
+            offset: self.offset.wrapping_add(bytes),
             len: self.len - bytes,
             ..self
         }

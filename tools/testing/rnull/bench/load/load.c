@@ -27,10 +27,10 @@
 #include "engine.h"
 #include "marker.h"
 
-#define MIB 1048576ul
+#define MIB (1ul << 20)
 #define SEED 0x52b3cull
 
-static const struct engine *const engines[] = { &psync_engine, &uring_engine, &discard_engine, NULL };
+static const struct engine *const engines[] = { &psync_engine, &uring_engine, &discard_engine };
 
 static struct {
 	const char *name, *device;
@@ -75,13 +75,12 @@ static void set(const char *key, const char *value)
 	unsigned long number = strtoul(value, NULL, 0);
 
 	if (!strcmp(key, "engine")) {
-		const struct engine *const *engine = engines;
-
-		while (*engine && strcmp(value, (*engine)->name))
-			engine++;
-		if (!*engine)
-			fail("there is no engine %s", value);
-		want.engine = *engine;
+		for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++)
+			if (!strcmp(value, engines[i]->name)) {
+				want.engine = engines[i];
+				return;
+			}
+		fail("there is no engine %s", value);
 	} else if (!strcmp(key, "op")) {
 		want.stream.write = !strcmp(value, "write");
 	} else if (!strcmp(key, "order")) {
@@ -157,8 +156,7 @@ static struct stream prepare(unsigned int job)
 	stream.span /= want.jobs;
 	stream.start += job * stream.span;
 	stream.state = stream.sequential ? 0 : SEED + job;
-	/* Whether a time of access is due depends on the second. */
-	stream.fd = open(want.device, O_RDWR | O_DIRECT | O_NOATIME);
+	stream.fd = open(want.device, O_RDWR | O_DIRECT);
 	if (stream.fd < 0)
 		fail("%s: %s", want.device, strerror(errno));
 	stream.buffer = buffer_of(stream.size);
