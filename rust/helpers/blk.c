@@ -37,7 +37,8 @@ static_assert((__force u32)BLK_FEAT_ROTATIONAL == 1u << 2);
 static_assert((__force u32)BLK_FEAT_ZONED == 1u << 10);
 
 /* rust/kernel/block/mq/context.rs makes the flag from its bits. */
-static_assert((__force u32)GFP_NOIO == (BIT(___GFP_DIRECT_RECLAIM_BIT) | BIT(___GFP_KSWAPD_RECLAIM_BIT)));
+static_assert((__force u32)GFP_NOIO ==
+	      (BIT(___GFP_DIRECT_RECLAIM_BIT) | BIT(___GFP_KSWAPD_RECLAIM_BIT)));
 
 __rust_helper bool
 rust_helper_blk_batch_add(struct request *rq, struct io_comp_batch *batch)

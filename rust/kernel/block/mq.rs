@@ -24,11 +24,11 @@
 //! * An [`Idle`] request cannot leave the callback that was given it: either it is started, or it
 //!   is given back. A refusal holds the request that is refused, so no other can be given back.
 //! * Ending cannot fail. A handle that is dropped ends its request with [`BlkStatus::IOERR`].
-//! * The data of a disk, and of its hardware queues, is lent by a request while it has not ended. What
-//!   an [`Idle`] request lends stays for the whole callback, even when the request ends in it: the
-//!   block layer runs the callback in a read section of RCU, or of SRCU if the driver sleeps, and
-//!   what is removed meanwhile is dropped only after such a section has passed. Without that, the
-//!   disk could go as soon as its last request has ended, since nothing else holds it.
+//! * The data of a disk, and of its hardware queues, is lent by a request while it has not ended.
+//!   What an [`Idle`] request lends stays for the whole callback, even when the request ends in it:
+//!   the block layer runs the callback in a read section of RCU, or of SRCU if the driver sleeps,
+//!   and what is removed meanwhile is dropped only after such a section has passed. Without that,
+//!   the disk could go as soon as its last request has ended, since nothing else holds it.
 //! * Leaking a handle, by `mem::forget` or by keeping it for ever, hangs the removal of the disk.
 //!   It never corrupts memory.
 //!

@@ -56,9 +56,10 @@ impl<T: Operations> Disk<T> {
         unsafe { bindings::del_gendisk(disk) };
         // What called the driver may not have returned yet.
         self.tag_set.reap();
-        // If somebody has the disk open, it is released when they close it, which needs the driver's
-        // module. One that is unloading cannot be kept, but then nobody has the disk open: at most
-        // somebody is about to let go of it. Nor can one that fails to load, so that has to wait.
+        // If somebody has the disk open, it is released when they close it, which needs the
+        // driver's module. One that is unloading cannot be kept, but then nobody has the disk open:
+        // at most somebody is about to let go of it. Nor can one that fails to load, so that has to
+        // wait.
         if !self.hull.keep_owner() {
             // SAFETY: By the type invariant.
             while unsafe { bindings::blk_disk_references(disk) } > 1 {

@@ -38,8 +38,8 @@ use core::{
 ///
 /// # Invariants
 ///
-/// The batch owns the requests in `own`. If `lent` is not null, it is valid for `'b`, `own` is empty
-/// and the lender ends the requests.
+/// The batch owns the requests in `own`. If `lent` is not null, it is valid for `'b`, `own` is
+/// empty and the lender ends the requests.
 pub struct Batch<'b, T: Operations> {
     own: bindings::io_comp_batch,
     lent: Option<NonNull<bindings::io_comp_batch>>,
@@ -120,8 +120,8 @@ impl<T: Operations> Drop for Batch<'_, T> {
     #[inline]
     fn drop(&mut self) {
         if !self.own.req_list.head.is_null() {
-            // SAFETY: By the type invariant, the batch owns the requests in `own`, all of which were
-            // added for this function.
+            // SAFETY: By the type invariant, the batch owns the requests in `own`, all of which
+            // were added for this function.
             unsafe { bindings::blk_mq_end_request_batch(&mut self.own) };
         }
     }

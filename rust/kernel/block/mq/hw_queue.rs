@@ -167,9 +167,9 @@ impl<T: Operations> Drop for Chain<T> {
 
 /// The data of hardware queues that are gone, while a callback may still look at it.
 ///
-/// When the last request of a disk ends inside `queue_rq`, the disk can be removed before `queue_rq`
-/// returns: nothing but a read section of RCU, or SRCU, is left of the callback then. So what
-/// `exit_hctx` takes down is kept here until such a section has passed.
+/// When the last request of a disk ends inside `queue_rq`, the disk can be removed before
+/// `queue_rq` returns: nothing but a read section of RCU, or SRCU, is left of the callback then. So
+/// what `exit_hctx` takes down is kept here until such a section has passed.
 #[pin_data]
 pub(super) struct Retired<T: Operations> {
     #[pin]

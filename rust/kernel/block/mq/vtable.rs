@@ -88,8 +88,8 @@ impl<T: Operations> Vtable<T> {
         _hctx: *mut bindings::blk_mq_hw_ctx,
         data: *const bindings::blk_mq_queue_data,
     ) -> bindings::blk_status_t {
-        // SAFETY: C gives the driver a request that is not started, and is in a read section of RCU,
-        // or of the tag set's SRCU, around this callback.
+        // SAFETY: C gives the driver a request that is not started, and is in a read section of
+        // RCU, or of the tag set's SRCU, around this callback.
         let (rq, last) = unsafe { (Idle::from_raw((*data).rq), (*data).last) };
         match T::queue_rq(rq, last) {
             Ok(()) => bindings::BLK_STS_OK as bindings::blk_status_t,
@@ -102,8 +102,8 @@ impl<T: Operations> Vtable<T> {
     ///
     /// See [`Vtable`].
     unsafe extern "C" fn queue_rqs(list: *mut bindings::rq_list) {
-        // SAFETY: C gives the driver the requests in the list, and takes back those that are left. It
-        // is in a read section as in `queue_rq`.
+        // SAFETY: C gives the driver the requests in the list, and takes back those that are left.
+        // It is in a read section as in `queue_rq`.
         unsafe { PlugList::lend(list, T::queue_rqs) }
     }
 
@@ -111,8 +111,8 @@ impl<T: Operations> Vtable<T> {
     ///
     /// See [`Vtable`].
     unsafe extern "C" fn commit_rqs(hctx: *mut bindings::blk_mq_hw_ctx) {
-        // SAFETY: C is in a read section as in `queue_rq`, before which the queue was initialised, so
-        // neither its data nor that of the disk is dropped before this returns.
+        // SAFETY: C is in a read section as in `queue_rq`, before which the queue was initialised,
+        // so neither its data nor that of the disk is dropped before this returns.
         T::commit_rqs(unsafe { HwQueue::from_raw(NonNull::new_unchecked(hctx)) })
     }
 
@@ -139,8 +139,8 @@ impl<T: Operations> Vtable<T> {
     ///
     /// See [`Vtable`].
     unsafe extern "C" fn timeout(rq: *mut bindings::request) -> bindings::blk_eh_timer_return {
-        // SAFETY: C holds a reference to the request, as it found it through its tag, and has waited
-        // for `queue_rq` to return.
+        // SAFETY: C holds a reference to the request, as it found it through its tag, and has
+        // waited for `queue_rq` to return.
         T::timeout(&unsafe { TimedOut::from_raw(rq) }).as_raw()
     }
 

@@ -92,9 +92,9 @@ impl<'q, T: Operations> Idle<'q, T> {
     /// The hardware queue that the request was given to, which stays for the whole callback.
     #[inline]
     pub fn hw_queue(&self) -> HwQueue<'q, T> {
-        // SAFETY: By the type invariant, the request has a hardware queue, of a disk of this driver.
-        // When the request has ended, the disk may be removed; but then what it lent is dropped only
-        // after the read section that the callback runs in.
+        // SAFETY: By the type invariant, the request has a hardware queue, of a disk of this
+        // driver. When the request has ended, the disk may be removed; but then what it lent is
+        // dropped only after the read section that the callback runs in.
         unsafe { HwQueue::from_raw(NonNull::new_unchecked((*self.as_raw()).mq_hctx)) }
     }
 

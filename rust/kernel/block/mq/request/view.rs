@@ -187,7 +187,8 @@ impl<T: Operations> Request<T> {
         self.op() == Op::Read || self.has(bindings::req_flag_bits___REQ_SYNC)
     }
 
-    /// Whether the request would rather fail with [`BlkStatus::AGAIN`](crate::block::BlkStatus::AGAIN) than wait.
+    /// Whether the request would rather fail with
+    /// [`BlkStatus::AGAIN`](crate::block::BlkStatus::AGAIN) than wait.
     #[inline]
     pub fn is_nowait(&self) -> bool {
         self.has(bindings::req_flag_bits___REQ_NOWAIT)
@@ -236,8 +237,8 @@ impl<T: Operations> Request<T> {
     /// What the driver keeps for the disk.
     #[inline]
     pub fn queue_data(&self) -> &T::QueueData {
-        // SAFETY: By the type invariant, the request has a disk of this driver, which was built with
-        // data of this type, and does not go before the request has ended.
+        // SAFETY: By the type invariant, the request has a disk of this driver, which was built
+        // with data of this type, and does not go before the request has ended.
         unsafe { &*(*(*self.as_raw()).q).queuedata.cast::<T::QueueData>() }
     }
 
