@@ -27,10 +27,10 @@
 #include "engine.h"
 #include "marker.h"
 
-#define MIB (1ul << 20)
+#define MIB 1048576ul
 #define SEED 0x52b3cull
 
-static const struct engine *const engines[] = { &psync_engine, &uring_engine, &discard_engine };
+static const struct engine *const engines[] = { &psync_engine, &uring_engine, &discard_engine, NULL };
 
 static struct {
 	const char *name, *device;
@@ -75,12 +75,13 @@ static void set(const char *key, const char *value)
 	unsigned long number = strtoul(value, NULL, 0);
 
 	if (!strcmp(key, "engine")) {
-		for (size_t i = 0; i < sizeof(engines) / sizeof(engines[0]); i++)
-			if (!strcmp(value, engines[i]->name)) {
-				want.engine = engines[i];
-				return;
-			}
-		fail("there is no engine %s", value);
+		const struct engine *const *engine = engines;
+
+		while (*engine && strcmp(value, (*engine)->name))
+			engine++;
+		if (!*engine)
+			fail("there is no engine %s", value);
+		want.engine = *engine;
 	} else if (!strcmp(key, "op")) {
 		want.stream.write = !strcmp(value, "write");
 	} else if (!strcmp(key, "order")) {
@@ -156,7 +157,8 @@ static struct stream prepare(unsigned int job)
 	stream.span /= want.jobs;
 	stream.start += job * stream.span;
 	stream.state = stream.sequential ? 0 : SEED + job;
-	stream.fd = open(want.device, O_RDWR | O_DIRECT);
+	/* Whether a time of access is due depends on the second. */
+	stream.fd = open(want.device, O_RDWR | O_DIRECT | O_NOATIME);
 	if (stream.fd < 0)
 		fail("%s: %s", want.device, strerror(errno));
 	stream.buffer = buffer_of(stream.size);

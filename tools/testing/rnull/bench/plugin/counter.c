@@ -33,9 +33,9 @@
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
 #define KERNEL_START 0xffff800000000000ull
-#define SLOTS (1u << 19)
+#define SLOTS 524288u
 #define BUCKETS (SLOTS * 2)
-#define WRITES (1u << 20)
+#define WRITES 1048576u
 #define VCPUS 32
 
 /* An instruction: the same address with another kind, after the kernel patched itself, is another one. */

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 CRATE = re.compile(r"C(?:s[0-9a-zA-Z]*_)?(\d+)_?")
-IDENTIFIER = re.compile(r"(?:s[0-9a-zA-Z]*_)?(\d+)_?")
+WORD = re.compile(r"B[0-9a-zA-Z]*_|(?:s[0-9a-zA-Z]*_)?(\d+)_?")  # a reference back, or the length of an identifier
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,12 @@ class Symbol:
         """The name for people: of mangled Rust names the path, without the types in it."""
         if not self.name.startswith("_R"):
             return self.name
-        words, at = [], CRATE.search(self.name)
-        while at and len(words) < 12:
-            length = int(at[1])
-            words.append(self.name[at.end() : at.end() + length])
-            at = IDENTIFIER.search(self.name, at.end() + length)
+        words, at = [], CRATE.search(self.name).start() + 1
+        while at < len(self.name):
+            word = WORD.match(self.name, at)
+            if word and word[1]:
+                words.append(self.name[word.end() : word.end() + int(word[1])])
+            at = (word.end() if word else at + 1) + (int(word[1]) if word and word[1] else 0)
         return "::".join(dict.fromkeys(word for word in words if word))
 
 

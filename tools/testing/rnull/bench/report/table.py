@@ -43,7 +43,7 @@ def align(table, titles):
     for line in table:
         padded = [[cell.rjust(width) for cell, width in zip(group, row)] for group, row in zip(line, widths)]
         padded[0] = [line[0][0].ljust(widths[0][0])]
-        yield " | ".join(" ".join(group) for group in padded)
+        yield " | ".join(" ".join(group) for group in padded).rstrip()
 
 
 def above(measurement, row):
