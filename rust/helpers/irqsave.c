@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The spinlock operations that save and restore the interrupt flags, which in C are macros. */
+/* The operations of a spinlock that keeps interrupts off, which in C are macros. */
 
 #include <linux/spinlock.h>
 
