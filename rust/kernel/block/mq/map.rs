@@ -9,7 +9,6 @@
 
 use crate::{
     bindings,
-    cpu::nr_cpu_ids,
     prelude::*,
     sync::atomic::{
         Atomic,
@@ -127,11 +126,6 @@ impl QueueCounts {
         }
     }
 
-    /// [`Self::validate`] on this machine.
-    pub(super) fn validate_here(self, polls: bool, reads: bool) -> Result<Self> {
-        self.validate(nr_cpu_ids(), polls, reads)
-    }
-
     /// How many maps a tag set needs, in the order default, read, poll.
     pub(super) const fn maps(self, polls: bool) -> u32 {
         match (polls, self.read) {
@@ -165,34 +159,28 @@ impl QueueCounts {
 }
 
 /// Counts that a callback can read while a method waits for it.
-struct SharedCounts {
-    default: Atomic<u32>,
-    read: Atomic<u32>,
-    poll: Atomic<u32>,
-}
+struct SharedCounts([Atomic<u32>; 3]);
 
 impl SharedCounts {
     fn new(counts: QueueCounts) -> Self {
-        Self {
-            default: Atomic::new(counts.default),
-            read: Atomic::new(counts.read),
-            poll: Atomic::new(counts.poll),
-        }
+        Self([counts.default, counts.read, counts.poll].map(Atomic::new))
     }
 
     // Relaxed: the callers are serialised by C's `tag_list_lock`, or by a lock held around it.
     fn load(&self) -> QueueCounts {
+        let [default, read, poll] = self.0.each_ref().map(|count| count.load(Relaxed));
         QueueCounts {
-            default: self.default.load(Relaxed),
-            read: self.read.load(Relaxed),
-            poll: self.poll.load(Relaxed),
+            default,
+            read,
+            poll,
         }
     }
 
     fn store(&self, counts: QueueCounts) {
-        self.default.store(counts.default, Relaxed);
-        self.read.store(counts.read, Relaxed);
-        self.poll.store(counts.poll, Relaxed);
+        let counts = [counts.default, counts.read, counts.poll];
+        for (cell, count) in self.0.iter().zip(counts) {
+            cell.store(count, Relaxed);
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     bindings,
+    cpu::nr_cpu_ids,
     error::to_result,
     new_mutex,
     prelude::*,
@@ -192,7 +193,7 @@ impl<T: Operations> TagSet<T> {
         options: TagSetOptions,
         data: impl PinInit<T::TagSetData, Error>,
     ) -> Result<Arc<Self>> {
-        let counts = options.queues.validate_here(T::HAS_POLL, true)?;
+        let counts = options.queues.validate(nr_cpu_ids(), T::HAS_POLL, true)?;
         Arc::pin_init(
             try_pin_init!(&this in Self {
                 shared <- Shared::new(counts, data),
@@ -237,7 +238,7 @@ impl<T: Operations> TagSet<T> {
     pub fn set_queue_counts(&self, counts: QueueCounts) -> Result {
         // SAFETY: By the type invariant; the field does not change any more.
         let reads = unsafe { (*self.inner.get()).nr_maps } > 1;
-        let counts = counts.validate_here(T::HAS_POLL, reads)?;
+        let counts = counts.validate(nr_cpu_ids(), T::HAS_POLL, reads)?;
         let total = counts.total().ok_or(EINVAL)?;
 
         let _resize = self.resize.lock();
