@@ -101,28 +101,23 @@ static int put_all(void)
 	return 0;
 }
 
-/* One of the kernel's knobs of this very thread. */
-static void set_self(const char *knob, long value)
+/* A file that can be written, read without an open in between. */
+static int open_knob(const char *path)
 {
-	char path[64], text[32];
+	int fd = open(path, O_RDWR);
 
-	snprintf(path, sizeof(path), "/proc/thread-self/%s", knob);
-	snprintf(text, sizeof(text), "%ld", value);
-	if (put(path, text) < 0)
+	if (fd < 0)
 		die("%s: %s", path, verdict(-1));
+	return fd;
 }
 
-static long get_self(const char *knob)
+static void turn(int knob, long value)
 {
-	char path[64], text[32] = "";
-	int fd;
+	char text[32];
 
-	snprintf(path, sizeof(path), "/proc/thread-self/%s", knob);
-	fd = open(path, O_RDONLY);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) < 0)
-		die("%s: %s", path, verdict(-1));
-	close(fd);
-	return atol(text);
+	snprintf(text, sizeof(text), "%ld", value);
+	if (pwrite(knob, text, strlen(text), 0) < 0)
+		die("a knob cannot be turned to %ld: %s", value, verdict(-1));
 }
 
 /*
@@ -134,12 +129,14 @@ static long get_self(const char *knob)
 static int fail_nth(long nth, char **words)
 {
 	long result, left;
+	int knob = open_knob("/proc/thread-self/fail-nth");
+	char text[32] = "";
 	bool putting = !strcmp(words[0], "put"), loading = !strcmp(words[0], "load");
 	int fd = -1, saved;
 
 	if (putting || loading)
 		fd = open(words[1], putting ? O_WRONLY : O_RDONLY);
-	set_self("fail-nth", nth);
+	turn(knob, nth);
 	if (putting)
 		result = write(fd, words[2], strlen(words[2]));
 	else if (loading)
@@ -147,28 +144,36 @@ static int fail_nth(long nth, char **words)
 	else
 		result = mkdir(words[1], 0755);
 	saved = errno;
-	left = get_self("fail-nth");
-	if (left > 0)
-		set_self("fail-nth", 0);
+	if (pread(knob, text, sizeof(text) - 1, 0) < 0)
+		die("fail-nth cannot be read: %s", verdict(-1));
+	left = atol(text);
+	turn(knob, 0);
 	errno = saved;
 	printf("%s %s %ld\n", left > 0 ? "miss" : "hit", verdict(result), left > 0 ? left : 0);
 	return 0;
 }
 
-/* no-memory DISK OFFSET BYTES: a write during which no page can be had in this thread. */
+/*
+ * no-memory DISK OFFSET BYTES
+ *
+ * A write during which no page can be had in the whole system: who queues it may be another task.
+ */
 static int no_memory(const char *path, uint64_t offset, size_t bytes)
 {
+	int knob = open_knob("/sys/kernel/debug/fail_page_alloc/probability");
 	int fd = open(path, O_WRONLY | O_DIRECT);
 	void *buffer = NULL;
+	const char *said;
 	ssize_t done;
 
 	if (fd < 0 || posix_memalign(&buffer, 65536, bytes))
 		die("open %s: %s", path, verdict(-1));
 	memset(buffer, 1, bytes);
-	set_self("make-it-fail", 1);
+	turn(knob, 100);
 	done = pwrite(fd, buffer, bytes, offset);
-	set_self("make-it-fail", 0);
-	printf("%s\n", verdict(done));
+	said = verdict(done);
+	turn(knob, 0);
+	puts(said);
 	return 0;
 }
 

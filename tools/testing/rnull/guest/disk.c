@@ -93,20 +93,20 @@ static int whole(const char *path, char what, unsigned int seed, uint64_t offset
 	return 0;
 }
 
-/* Cuts `bytes` of a buffer into pieces of even length, at even distances; returns how many. */
-static int cut(struct iovec *pieces, int most, unsigned char *buffer, size_t bytes)
+/* Cuts `bytes` of a buffer into pieces, all multiples of `grain` bytes; returns how many. */
+static int cut(struct iovec *pieces, int most, unsigned char *buffer, size_t bytes, size_t grain)
 {
 	int count = 0;
 
-	buffer += number(PAGE / 2) * 2;
+	buffer += number(PAGE / grain) * grain;
 	while (bytes) {
-		size_t length = 2 + number(bytes < 8192 ? bytes / 2 : 4096) * 2;
+		size_t length = (1 + number((bytes < 8192 ? bytes : 8192) / grain)) * grain;
 
 		if (length > bytes || count == most - 1)
 			length = bytes;
 		pieces[count].iov_base = buffer;
 		pieces[count++].iov_len = length;
-		buffer += length + number(3) * 2;
+		buffer += length + number(3) * grain;
 		bytes -= length;
 	}
 	return count;
@@ -125,14 +125,14 @@ static void copy(struct iovec *pieces, int count, unsigned char *row, bool out)
 }
 
 /*
- * model DISK BLOCK OPERATIONS SEED
+ * model DISK BLOCK OPERATIONS SEED [GRAIN]
  *
- * Reads or writes whole blocks through buffers cut anywhere; every byte is checked against a copy
- * in memory. The first MiB of the disk must be unwritten.
+ * Reads or writes whole blocks through buffers cut anywhere, at least between multiples of GRAIN
+ * bytes, which are 2; every byte is checked against a copy in memory. The first MiB of the disk must be unwritten.
  */
-static int model(const char *path, size_t block, long operations, uint64_t seed)
+static int model(const char *path, size_t block, long operations, uint64_t seed, size_t grain)
 {
-	enum { SIZE = 1 << 20, PIECES = 24, SLACK = 2 * PAGE + PIECES * 4 };
+	enum { SIZE = 1 << 20, PIECES = 24, PIECES_APART = 2 * 512, SLACK = 2 * PAGE + PIECES * PIECES_APART };
 	const size_t most = block * 4 < 131072 ? 131072 : block * 4;
 	unsigned char *shadow = memory(SIZE), *buffer = memory(most + SLACK), *row = memory(most);
 	int fd = open_disk(path, O_RDWR);
@@ -142,7 +142,7 @@ static int model(const char *path, size_t block, long operations, uint64_t seed)
 		size_t bytes = (1 + number(number(4) ? 4 : most / block)) * block, b;
 		uint64_t offset = number((SIZE - bytes) / block + 1) * block;
 		struct iovec pieces[PIECES];
-		int count = cut(pieces, PIECES, buffer, bytes);
+		int count = cut(pieces, PIECES, buffer, bytes, grain);
 		bool writing = number(2);
 		ssize_t done;
 
@@ -268,8 +268,8 @@ int main(int count, char **words)
 		return whole(w[0], command[0], N(1), N(2), N(3));
 	if (IS("zeros", 3))
 		return whole(w[0], 'z', 0, N(1), N(2));
-	if (IS("model", 4))
-		return model(w[0], N(1), N(2), N(3));
+	if (IS("model", 4) || IS("model", 5))
+		return model(w[0], N(1), N(2), N(3), arguments == 5 ? N(4) : 2);
 	if (IS("overlap", 3))
 		return overlapping(w[0], N(1), N(2));
 	if (IS("transfer", 4))
