@@ -116,7 +116,9 @@ static void turn(int knob, long value)
 	char text[32];
 
 	snprintf(text, sizeof(text), "%ld", value);
-	if (pwrite(knob, text, strlen(text), 0) < 0)
+	/* Some know no position, the others must begin at the first. */
+	lseek(knob, 0, SEEK_SET);
+	if (write(knob, text, strlen(text)) < 0)
 		die("a knob cannot be turned to %ld: %s", value, verdict(-1));
 }
 
