@@ -124,7 +124,7 @@ impl<T: Operations> Slot<T> {
     ///
     /// # Safety
     ///
-    /// `hctx` is valid and being initialised, and nothing hangs there.
+    /// `hctx` is valid and being initialised, and what hung there was retired, then reaped.
     pub(super) unsafe fn install(
         hctx: *mut bindings::blk_mq_hw_ctx,
         init: impl PinInit<T::HwData, Error>,
@@ -186,18 +186,20 @@ impl<T: Operations> Retired<T> {
 
     /// Takes down what hangs at `hctx`.
     ///
+    /// The pointer to it stays there, because callbacks that have not returned still follow it; C
+    /// initialises the queue again only after [`Self::reap`].
+    ///
     /// # Safety
     ///
     /// `hctx` is valid, [`Slot::install`] succeeded for it, and no callback for it begins any more.
     pub(super) unsafe fn retire(&self, hctx: *mut bindings::blk_mq_hw_ctx) {
         // SAFETY: By the safety requirement.
-        let slot = unsafe { mem::replace(&mut (*hctx).driver_data, ptr::null_mut()) };
-        let slot = slot.cast::<Slot<T>>();
+        let slot = unsafe { (*hctx).driver_data }.cast::<Slot<T>>();
         let mut chain = self.chain.lock();
         // SAFETY: By the safety requirement, this is the slot that `install` has made; callbacks
         // look at its data only.
         unsafe { (*slot).next = chain.0 };
-        // INVARIANT: `hctx` does not own the slot any more.
+        // INVARIANT: C calls this once for each slot, so it is in no chain yet.
         chain.0 = slot;
     }
 
