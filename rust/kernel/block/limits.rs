@@ -72,7 +72,8 @@ pub struct QueueLimits {
     pub fua: bool,
     /// The disk seeks.
     pub rotational: bool,
-    /// The disk is zoned, `chunk_sectors` being the length of a zone.
+    /// The disk is zoned, `chunk_sectors` being the length of a zone. As long as a disk here cannot
+    /// report its zones, which the block layer relies on, such a disk is not built.
     pub zoned: bool,
     /// The most zones open at once. Zero means no limit.
     pub max_open_zones: u32,

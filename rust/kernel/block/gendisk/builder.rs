@@ -157,7 +157,8 @@ impl<T: Operations> GenDiskBuilder<T> {
             (1..=MAX_MINORS).contains(&numbers.minors)
                 && numbers.first_minor < (1 << bindings::MINORBITS)
         });
-        if minors_fit && self.capacity <= MAX_CAPACITY {
+        // C would run into a zoned disk that reports no zones, and whose zones may have no length.
+        if minors_fit && self.capacity <= MAX_CAPACITY && !self.limits.zoned {
             Ok(())
         } else {
             Err(EINVAL)

@@ -61,13 +61,18 @@ impl<T: Operations> Disk<T> {
         // at most somebody is about to let go of it. Nor can one that fails to load, so that has to
         // wait.
         if !self.hull.keep_owner() {
-            // SAFETY: By the type invariant.
-            while unsafe { bindings::blk_disk_references(disk) } > 1 {
-                fsleep(Delta::from_millis(1));
-            }
+            self.wait_for_others();
         }
         // SAFETY: By the type invariant. The reference to the hull is dropped on release.
         unsafe { bindings::put_disk(disk) };
+    }
+
+    /// Waits until nobody else has a reference to a disk that is not on the system.
+    fn wait_for_others(&self) {
+        // SAFETY: By the type invariant.
+        while unsafe { bindings::blk_disk_references(self.disk.as_ptr()) } > 1 {
+            fsleep(Delta::from_millis(1));
+        }
     }
 
     /// Gives up a disk that was not added.
@@ -75,6 +80,8 @@ impl<T: Operations> Disk<T> {
         let disk = self.disk.as_ptr();
         // SAFETY: By the type invariant.
         let hull = unsafe { (*disk).private_data }.cast::<Hull<T>>();
+        // If adding it failed halfway, whoever lists all disks may have come across it.
+        self.wait_for_others();
         self.tag_set.with_fixed_queues(|_| {
             // SAFETY: By the type invariant. This is the last reference, so it exits the hardware
             // queues, for which the tag set is still there.
@@ -148,6 +155,9 @@ impl<T: Operations> NewDisk<T> {
 /// the last of them closes it.
 ///
 /// It must not be dropped where sleeping is not allowed, nor by what ends its I/O.
+///
+/// It must be dropped before the module goes: a module that leaks it, by `mem::forget` for example,
+/// leaves a disk without the code that serves it.
 ///
 /// # Examples
 ///
