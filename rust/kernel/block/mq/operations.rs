@@ -95,6 +95,8 @@ pub trait Operations: Sized + 'static {
     /// Makes the data of hardware queue `index` of the disk that has the data `queue`.
     ///
     /// May sleep. An error fails the building of the disk, or the change of the number of queues.
+    /// In such a change C tries twice to make a queue again that was there before; it does not cope
+    /// with both failing. So fail for want of memory only, not by choice.
     fn init_hw_queue(
         queue: &Self::QueueData,
         set: &Self::TagSetData,
@@ -104,7 +106,8 @@ pub trait Operations: Sized + 'static {
     /// Makes the data of a request.
     ///
     /// May sleep. It runs for every request of the tag set and of the I/O scheduler, and for the
-    /// one that each hardware queue has for flushes. An error fails what needed the request.
+    /// one that each hardware queue has for flushes. An error fails what needed the request; see
+    /// [`init_hw_queue`](Operations::init_hw_queue) for the request for flushes.
     fn init_request(set: &Self::TagSetData) -> impl PinInit<Self::RequestData, Error>;
 
     /// Serves a request.
