@@ -65,9 +65,11 @@ impl<C: Context> Operations for Null<C> {
     }
 
     fn queue_rqs<'q>(rqs: &mut PlugList<'q, Self>) {
-        let mut batch = Batch::new();
+        // Where serving may wait for memory, what was written before must not wait along: it may be
+        // what frees the memory.
+        let mut batch = (!C::MAY_SLEEP).then(Batch::new);
         while let Some(rq) = rqs.pop() {
-            if let Err(refused) = serve(rq, Some(&mut batch)) {
+            if let Err(refused) = serve(rq, batch.as_mut()) {
                 rqs.push_back(refused);
             }
         }
