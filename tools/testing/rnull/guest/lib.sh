@@ -7,6 +7,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../report.sh"
 
 config=/sys/kernel/config
+# bash reads the output of a command through it; devtmpfs does not have it.
+[ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd
 PATH=$PATH:$here
 
 # use DRIVER: rnull, or null_blk to see what the C driver does in the same place.

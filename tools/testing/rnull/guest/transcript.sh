@@ -40,6 +40,8 @@ ask_all() {
 
 	mapfile -t lines
 	mapfile -t said < <(printf '%s\n' "${lines[@]/#/$2/}" | call put-all)
+	[ ${#lines[@]} -gt 0 ] && [ ${#said[@]} -eq ${#lines[@]} ] ||
+		not_ok "$driver: $1" "${#said[@]} answers to ${#lines[@]} questions"
 	for i in "${!lines[@]}"; do
 		answer "$1$i: ${lines[i]/ / <- }" <<<"${said[i]-no answer}"
 	done
