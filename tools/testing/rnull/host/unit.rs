@@ -21,17 +21,23 @@ mod prelude {
 use proptest::prelude::*;
 use unit::Unit;
 
+fn bytes(unit: Unit) -> u64 {
+    unit.pages() as u64 * 4096
+}
+
 proptest! {
     #[test]
     fn a_unit_holds_a_block(block in any::<u32>()) {
         let unit = Unit::for_blocks(block);
 
-        prop_assert!(unit.bytes().is_power_of_two());
-        prop_assert!((4096..=65536).contains(&unit.bytes()));
-        prop_assert!(unit.bytes() >= block.min(65536));
-        prop_assert!(unit.bytes() == 4096 || unit.bytes() < block.saturating_mul(2));
-        prop_assert_eq!(unit.pages() as u32 * 4096, unit.bytes());
-        prop_assert_eq!(Unit::from_shift(unit.shift()).bytes(), unit.bytes());
+        let block = u64::from(block);
+
+        prop_assert!(bytes(unit).is_power_of_two());
+        prop_assert!((4096..=65536).contains(&bytes(unit)));
+        prop_assert!(bytes(unit) >= block.min(65536));
+        prop_assert!(bytes(unit) == 4096 || bytes(unit) < block * 2);
+        prop_assert_eq!(u64::from(unit.mask()), bytes(unit) - 1);
+        prop_assert_eq!(Unit::from_mask(unit.mask()).pages(), unit.pages());
     }
 
     #[test]
@@ -44,18 +50,19 @@ proptest! {
         let mut at = start;
 
         for span in unit.spans(start, len).unwrap() {
-            let first = at / u64::from(unit.bytes());
+            let first = at / bytes(unit);
             let begin = at;
 
             prop_assert!(span.len() > 0);
-            prop_assert_eq!(span.first as u64 * 4096, first * u64::from(unit.bytes()));
+            prop_assert_eq!(span.begins_node(), span.first % 64 == 0);
+            prop_assert_eq!(span.first as u64 * 4096, first * bytes(unit));
             for part in span.parts() {
                 prop_assert!(part.len() > 0 && part.offset() + part.len() <= 4096);
                 prop_assert_eq!(part.page() as u64 * 4096 + part.offset() as u64, at);
                 at += part.len() as u64;
             }
             prop_assert_eq!(at - begin, span.len() as u64);
-            prop_assert_eq!((at - 1) / u64::from(unit.bytes()), first);
+            prop_assert_eq!((at - 1) / bytes(unit), first);
         }
         prop_assert_eq!(at, start + len as u64);
     }

@@ -92,8 +92,8 @@ impl Timer {
     pub(super) unsafe fn start(this: *const Self, delay: Delta) {
         // SAFETY: By the safety requirement, for the field projection.
         let timer = Opaque::cast_into(unsafe { &raw const (*this).inner });
-        // C adds the delay to the time of now, and takes a sum that is less for an overflow: it would
-        // never expire.
+        // C adds the delay to the time of now, and takes a sum that is less for an overflow: it
+        // would never expire.
         let delay = delay.as_nanos().max(0);
         // SAFETY: By the safety requirements. The callback may run before this returns; then the
         // timer is still allocated, because dropping it waits for C to be done with it.
