@@ -4,7 +4,7 @@
 
 RNULL_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 RNULL_CACHE=${RNULL_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/rnull}
-RNULL_MIRROR=${RNULL_MIRROR:-http://deb.debian.org/debian}
+RNULL_MIRROR=${RNULL_MIRROR:-}
 export RNULL_TOP RNULL_CACHE RNULL_MIRROR
 
 # say TEXT...: one line about what is going on; stderr, because stdout carries answers.
