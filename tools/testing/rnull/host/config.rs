@@ -110,7 +110,11 @@ proptest! {
     }
 
     #[test]
-    fn parameters_are_clamped(n in any::<i32>(), per_node in any::<bool>(), m in machine()) {
+    fn parameters_are_clamped(
+        n in prop_oneof![any::<i32>(), -3..12, 4090..4100],
+        per_node in any::<bool>(),
+        m in machine(),
+    ) {
         let node = parameter_node(n, &m);
         prop_assert_eq!(node, if n >= 0 && n < m.nodes as i32 { n } else { -1 });
 
