@@ -73,6 +73,14 @@ device() {
 	done
 }
 
+# too_large BLOCKSIZE: whether this kernel has no blocks of that size; without transparent huge pages they end at a page.
+# Then a disk with them must be refused, which is checked instead.
+too_large() {
+	[ "$1" -gt 4096 ] && [ ! -d /sys/kernel/mm/transparent_hugepage ] || return 1
+	equal "blocks of $1 are refused without huge pages" "$(device large size=16 "blocksize=$1")" "power=1: EINVAL"
+	call rmdir "$tree/large" >/dev/null
+}
+
 # power NAME 0|1
 power() {
 	call put "$tree/$1/power" "$2"
