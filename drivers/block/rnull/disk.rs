@@ -5,6 +5,7 @@
 use crate::{
     backing::Backing,
     completion::Completion,
+    conditions::Conditions,
     config::Plan,
     queue::{
         Null,
@@ -89,6 +90,7 @@ fn add<C: Context>(
 ) -> Result<GenDisk<Null<C>>> {
     let queue = Queue {
         backing,
+        conditions: Conditions::new(),
         completion: Completion::new(plan.interrupt),
     };
     GenDiskBuilder::new(tags::own(plan)?, owner, static_lock_class!())

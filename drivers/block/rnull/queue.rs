@@ -9,6 +9,7 @@ use crate::{
         self,
         Completion, //
     },
+    conditions::Conditions,
     transfer::transfer, //
 };
 use core::marker::PhantomData;
@@ -39,6 +40,8 @@ pub(crate) struct Null<C>(PhantomData<C>);
 pub(crate) struct Queue {
     /// What stands behind its sectors.
     pub(crate) backing: Backing,
+    /// What may happen to its requests on their way.
+    pub(crate) conditions: Conditions,
     /// How its requests end.
     pub(crate) completion: Completion,
 }
@@ -97,6 +100,28 @@ fn serve<'q, C: Context>(
     batch: Option<&mut Batch<'_, Null<C>>>,
 ) -> Result<(), Refused<'q, Null<C>>> {
     let (queue, scope) = (rq.queue_data(), rq.scope());
+    if queue.conditions.any() {
+        return serve_under_conditions(rq, batch);
+    }
+
+    rq.data().begin();
+    let rq = rq.start();
+    let outcome = transfer(&queue.backing, scope, rq.op(), rq.sector(), rq.transfer());
+    rq.data().record(outcome);
+    queue.completion.finish(rq, batch);
+    Ok(())
+}
+
+/// The same, where something may happen to the request.
+#[cold]
+fn serve_under_conditions<'q, C: Context>(
+    rq: Idle<'q, Null<C>>,
+    batch: Option<&mut Batch<'_, Null<C>>>,
+) -> Result<(), Refused<'q, Null<C>>> {
+    let (queue, scope) = (rq.queue_data(), rq.scope());
+    if let Err(status) = queue.conditions.admit(&rq) {
+        return Err(rq.refuse(status));
+    }
 
     rq.data().begin();
     let rq = rq.start();

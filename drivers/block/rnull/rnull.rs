@@ -28,6 +28,8 @@ mod tags;
 // From a request to its data, then to its end.
 mod queue;
 
+mod conditions;
+
 mod transfer;
 
 mod backing;
