@@ -179,10 +179,17 @@ static void fill(const struct stream *stream)
 	}
 }
 
+/* Waits until the kernel has freed what making and filling the device left behind: that is no part of any I/O. */
+static void settle(void)
+{
+	usleep(50000);
+}
+
 static void warm_up(struct stream *stream)
 {
 	if (want.fill)
 		fill(stream);
+	settle();
 	want.engine->run(stream, want.warm);
 }
 

@@ -100,7 +100,7 @@ def main():
     for doubt in wrong + doubts:
         print(f"not to be trusted: {doubt}")
     if not wrong + doubts:
-        print(f"repeated runs: driver parts equal to the integer, all but allocation within {100 * worst:.2f} %")
+        print(f"repeated runs: driver parts equal to the integer, totals within {100 * worst:.2f} %")
     return 1 if wrong or doubts else 0
 
 

@@ -20,6 +20,7 @@ DRIVER_CRATES = {"rnull", "rnull_mod"}
 # Functions of the kernel written in C, by name; the first rule that fits decides.
 RULES = [
     (ABSTRACTION, r"rust_helper_"),
+    (ALLOCATION, r"_?_?(rcu_free_sheaf|refill_objects|build_detached_freelist|refill_sheaf)"),
     (COPY, r"_?_?(memcpy|memmove|memset|copy_page|clear_page)|memset_orig|memcpy_orig|clear_huge|rep_(movs|stos)"),
     (COPY, r"_?copy_(to|from)_(user|iter)|(raw_)?memzero|clear_(user_)?page"),
     (SYNC, r"_?_?(raw_)?(spin|read|write|queued)_?(spin|read|write)?_?(un|try)?lock|_?_?mutex|_?_?(down|up)_(read|write)"),

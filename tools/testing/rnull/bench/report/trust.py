@@ -1,16 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0
 """Whether a measurement can be believed: what was run several times must have come out the same."""
 
-from classes import ABSTRACTION, ALLOCATION, CLASSES, DRIVER
+from classes import ABSTRACTION, DRIVER
 
 OWN_MAY_DIFFER = 1  # instruction per I/O, of driver and abstraction
-ALL_MAY_DIFFER = 0.003  # of the kernel's instructions, without allocation: that depends on which pages are free by chance
-STEADY = tuple(name for name in CLASSES if name != ALLOCATION)
+ALL_MAY_DIFFER = 0.003  # of the kernel's instructions
 
 
 def spread(values):
     """The largest less the smallest."""
     return max(values) - min(values)
+
+
+def wavering(measurement, runs, limit=3):
+    """The functions in which runs of the same differ most, as text."""
+    found = []
+    for key in {key for run in runs for key in measurement.runs[run]}:
+        counts = [measurement.runs[run][key].instructions if key in measurement.runs[run] else 0 for run in runs]
+        found.append((spread(counts), key[1]))
+    return ", ".join(f"{name} by {apart:.1f}" for apart, name in sorted(found, reverse=True)[:limit])
 
 
 def doubts(measurement):
@@ -23,12 +31,14 @@ def doubts(measurement):
         repeated = True
         own = [measurement.of_run(run, "instructions", (DRIVER, ABSTRACTION)) for run in runs]
         if spread(own) >= OWN_MAY_DIFFER:
-            found.append(f"{row}: the driver part of {driver} is between {min(own):.2f} and {max(own):.2f}")
-        everything = [measurement.of_run(run, "instructions", STEADY) for run in runs]
+            differ = wavering(measurement, runs)
+            found.append(f"{row}: the driver part of {driver} is between {min(own):.2f} and {max(own):.2f} ({differ})")
+        everything = [measurement.of_run(run) for run in runs]
         apart = spread(everything) / min(everything)
         worst = max(worst, apart)
         if apart > ALL_MAY_DIFFER:
-            found.append(f"{row}: the kernel's instructions with {driver} are {100 * apart:.2f} % apart")
+            differ = wavering(measurement, runs)
+            found.append(f"{row}: the kernel's instructions with {driver} are {100 * apart:.2f} % apart ({differ})")
     if not repeated:
         found.append("nothing was run twice")
     return worst, found
