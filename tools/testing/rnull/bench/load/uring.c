@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * I/O by io_uring, without a library: one system call submits a batch, then waits for all of it.
+ *
+ * File and buffer are registered, as those do who care for speed: otherwise looking them up for each I/O costs more
+ * instructions, and more locked ones, than any null driver.
  */
 #include <errno.h>
 #include <linux/io_uring.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "engine.h"
@@ -29,6 +33,13 @@ static char *map(size_t length, off_t what)
 	return at;
 }
 
+/* Registers the only file or the only buffer, which are known as number 0 then. */
+static void hand_over(unsigned int what, const void *it)
+{
+	if (syscall(SYS_io_uring_register, ring.fd, what, it, 1))
+		fail("io_uring_register: %s", strerror(errno));
+}
+
 static void uring_open(struct stream *stream)
 {
 	struct io_uring_params params = { .flags = stream->poll ? IORING_SETUP_IOPOLL : 0 };
@@ -47,6 +58,8 @@ static void uring_open(struct stream *stream)
 	ring.cq_head = (void *)(cq + params.cq_off.head);
 	ring.cq_tail = (void *)(cq + params.cq_off.tail);
 	ring.cq_mask = (void *)(cq + params.cq_off.ring_mask);
+	hand_over(IORING_REGISTER_FILES, &stream->fd);
+	hand_over(IORING_REGISTER_BUFFERS, &(struct iovec){ stream->buffer, stream->size });
 }
 
 static void queue_one(struct stream *stream)
@@ -54,8 +67,8 @@ static void queue_one(struct stream *stream)
 	unsigned int tail = *ring.sq_tail, index = tail & *ring.sq_mask;
 
 	ring.sqes[index] = (struct io_uring_sqe){
-		.opcode = stream->write ? IORING_OP_WRITE : IORING_OP_READ,
-		.fd = stream->fd,
+		.opcode = stream->write ? IORING_OP_WRITE_FIXED : IORING_OP_READ_FIXED,
+		.flags = IOSQE_FIXED_FILE,
 		.off = next_offset(stream),
 		.addr = (uintptr_t)stream->buffer,
 		.len = stream->size,
