@@ -25,11 +25,12 @@ class Boot:
     symbols: list  # (address, name, module or "")
     memory: dict  # (driver, what) -> bytes
     failures: list  # lines
+    lacking: list  # (driver, row, attribute that the driver does not have)
 
 
 def read_output(path):
     """What the guest's script printed."""
-    boot = Boot([], [], {}, [])
+    boot = Boot([], [], {}, [], [])
     driver, turn, finished = "", 0, False
     with open(path, encoding="utf-8", errors="replace") as lines:
         for words in (line.split() for line in lines):
@@ -43,6 +44,8 @@ def read_output(path):
                     boot.memory[who, what] = int(hundredths) / 100
                 case ["symbol", address, _, name, *module]:
                     boot.symbols.append((int(address, 16), name, module[0].strip("[]") if module else ""))
+                case ["lacks", who, row, attribute]:
+                    boot.lacking.append((who, row, attribute))
                 case ["bench:", "done"]:
                     finished = True
                 case ["failed", *_] | ["load", *_]:
