@@ -64,7 +64,8 @@ def parse():
     parser.add_argument("--csv", help="the measurement: written if boots are given, else read")
     parser.add_argument("--chart", help="SVG file to write")
     parser.add_argument("--budget", help="check rnull against this file, and print nothing else")
-    parser.add_argument("--write-budget", help="write such a file")
+    parser.add_argument("--write-budget", help="lower the numbers in such a file, or write it")
+    parser.add_argument("--because", default="", help="why --write-budget may raise numbers, too")
     parser.add_argument("--compare", metavar="OLD.csv", help="show what changed since an older measurement")
     parser.add_argument("--driver", default="rnull", help="whose changes are shown (default: rnull)")
     parser.add_argument("--sharing", metavar="BOOT", help="show the cache lines that are written from several CPUs")
@@ -87,7 +88,8 @@ def main():
         print("\n".join(lines + [f"not ok bench - {failure}" for failure in wrong]))
         return 1 if wrong or any(line.startswith("not") for line in lines) else 0
     if arguments.write_budget:
-        budget.write(arguments.write_budget, measurement)
+        refused = budget.write(arguments.write_budget, measurement, arguments.because)
+        wrong += [f"the budget is left as it was, since it would rise without a reason: {what}" for what in refused]
     print("\n".join(table.of_rows(measurement)))
     print("\n".join(goals.lines(measurement)))
     print("\n".join(table.of_memory(measurement)))

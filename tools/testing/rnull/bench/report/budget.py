@@ -1,26 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What rnull may cost: written from a measurement, checked against a later one."""
+"""What rnull may cost: lowered by any measurement, raised with a reason only, checked against each later measurement."""
 
 import csv
+import os
 
-from classes import ABSTRACTION, ALLOCATION, CLASSES, DRIVER, SYNC
+from classes import ABSTRACTION, DRIVER, SYNC
 from table import RUST
 
-HEADER = ["row", "what", "per I/O"]
-OWN, TREE, ALL, LOCKED = "driver and abstraction", "lock tree timer", "all but allocation", "locked operations"
+HEADER = ["row", "what", "per I/O", "raised because"]
+OWN, TREE, ALL, LOCKED = "driver and abstraction", "lock tree timer", "all", "locked operations"
 WORTH_A_LINE = 2  # instructions of a function
-GROWTH, INSTRUCTIONS, OPERATIONS = 0.02, 3, 0.25  # of these only what is more than the largest counts
+GROWTH, INSTRUCTIONS, OPERATIONS = 0.02, 3, 0.25  # of share and number, only what is more than both
 
 
 def numbers(measurement, row):
     """What is limited -> its number."""
-    steady = tuple(name for name in CLASSES if name != ALLOCATION)
     return {
-        OWN: measurement.get(row, RUST, "instructions", (DRIVER, ABSTRACTION)),
+        OWN: measurement.own(row, RUST),
         TREE: measurement.get(row, RUST, "instructions", (SYNC,)),
-        ALL: measurement.get(row, RUST, "instructions", steady),
+        ALL: measurement.get(row, RUST),
         LOCKED: measurement.get(row, RUST, "locked"),
     }
+
+
+def too_much(what, count, limit):
+    """Whether a number has grown by more than runs of the same may differ."""
+    return count > limit + max(GROWTH * limit, OPERATIONS if what == LOCKED else INSTRUCTIONS)
 
 
 def functions(measurement, row):
@@ -32,47 +37,68 @@ def functions(measurement, row):
     return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
-def write(path, measurement):
-    """The file, of all rows that were measured."""
+def measured(measurement):
+    """The rows that rnull did."""
+    return [row for row in measurement.rows if measurement.own(row, RUST) is not None]
+
+
+def lowered(old, measurement, reason):
+    """(The budget after a measurement, sentences about what it may not raise). Functions are as measured: they only explain."""
+    new, refused = dict(old), []
+    for row in measured(measurement):
+        limits = old.get(row, {})
+        new[row] = {}
+        for what, count in numbers(measurement, row).items():
+            limit, why = limits.get(what, (count, ""))
+            if too_much(what, count, limit):
+                refused += [] if reason else [f"{row}: {what} {limit:.1f} -> {count:.1f}"]
+                new[row][what] = count, reason
+            else:
+                new[row][what] = (count, "") if count < limit else (limit, why)
+        new[row].update({f"  {symbol}": (count, "") for symbol, count in functions(measurement, row).items()})
+    return new, refused
+
+
+def write(path, measurement, reason):
+    """Brings the file in line with a measurement; returns why not, as sentences."""
+    new, refused = lowered(read(path) if os.path.exists(path) else {}, measurement, reason)
+    if refused:
+        return refused
     with open(path, "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(HEADER)
-        for row in measurement.rows:
-            if measurement.get(row, RUST) is None:
-                continue
-            for what, count in numbers(measurement, row).items():
-                writer.writerow([row, what, f"{count:.2f}"])
-            for symbol, count in functions(measurement, row).items():
-                writer.writerow([row, f"  {symbol}", f"{count:.1f}"])
+        for row, limits in new.items():
+            for what, (count, why) in limits.items():
+                writer.writerow([row, what, f"{count:.1f}" if what.startswith(" ") else f"{count:.2f}", why])
+    return []
 
 
 def read(path):
-    """Row -> what or function -> number."""
+    """Row -> what or function -> (number, why it was raised)."""
     budget = {}
     with open(path, encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):
-            budget.setdefault(line["row"], {})[line["what"]] = float(line["per I/O"])
+            budget.setdefault(line["row"], {})[line["what"]] = float(line["per I/O"]), line["raised because"]
     return budget
 
 
 def culprits(measurement, row, limits):
     """The functions that grew most, as text."""
     now = functions(measurement, row)
-    grown = sorted(((count - limits.get(f"  {name}", 0), name) for name, count in now.items()), reverse=True)
-    return ", ".join(f"{name} {difference:+.1f}" for difference, name in grown[:3] if difference > 0.5)
+    grown = sorted(((count - limits.get(f"  {name}", (0, ""))[0], name) for name, count in now.items()), reverse=True)
+    found = ", ".join(f"{name} {difference:+.1f}" for difference, name in grown[:3] if difference > 0.5)
+    return found or "no function of driver, abstraction or locks; scripts/bench --compare shows the others"
 
 
 def check(measurement, budget):
     """For each row a line as test suites print it."""
-    for row, limits in budget.items():
-        if measurement.get(row, RUST) is None:
-            yield f"not ok budget {row} - it was not measured"
+    for row in dict.fromkeys([*budget, *measured(measurement)]):
+        limits = budget.get(row)
+        if not limits or measurement.own(row, RUST) is None:
+            yield f"not ok budget {row} - it {'was not measured' if limits else 'has no budget; --write-budget makes one'}"
             continue
-        over = []
-        for what, count in numbers(measurement, row).items():
-            least = OPERATIONS if what == LOCKED else INSTRUCTIONS
-            if count > limits[what] + max(GROWTH * limits[what], least):
-                over.append(f"{what} {limits[what]:.1f} -> {count:.1f}")
+        now = numbers(measurement, row)
+        over = [f"{what} {limits[what][0]:.1f} -> {now[what]:.1f}" for what in now if too_much(what, now[what], limits[what][0])]
         if over:
             yield f"not ok budget {row} - {'; '.join(over)}: {culprits(measurement, row, limits)}"
         else:
