@@ -59,8 +59,8 @@ impl<C: Context> Operations for Null<C> {
         Ok::<(), Error>(())
     }
 
-    fn init_request(_set: &()) -> impl PinInit<Command, Error> {
-        Ok::<Command, Error>(Command::new())
+    fn init_request(_set: &()) -> impl PinInit<Command> {
+        Command::new()
     }
 
     fn queue_rq<'q>(rq: Idle<'q, Self>, _last: bool) -> Result<(), Refused<'q, Self>> {

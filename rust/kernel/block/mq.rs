@@ -61,9 +61,7 @@
 //!         Ok(())
 //!     }
 //!
-//!     fn init_request(_: &()) -> impl PinInit<(), Error> {
-//!         Ok(())
-//!     }
+//!     fn init_request(_: &()) -> impl PinInit<()> {}
 //!
 //!     fn queue_rq<'q>(rq: Idle<'q, Self>, _last: bool) -> Result<(), Refused<'q, Self>> {
 //!         let served = &rq.queue_data().0;

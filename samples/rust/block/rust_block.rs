@@ -89,9 +89,7 @@ impl Operations for RamDisk {
         Ok::<(), Error>(())
     }
 
-    fn init_request(_set: &()) -> impl PinInit<(), Error> {
-        Ok::<(), Error>(())
-    }
+    fn init_request(_set: &()) -> impl PinInit<()> {}
 
     // A request comes in `Idle`. Until it is started it could be refused, to be sent again later.
     fn queue_rq<'q>(rq: Idle<'q, Self>, _last: bool) -> Result<(), Refused<'q, Self>> {

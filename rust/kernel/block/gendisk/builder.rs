@@ -63,9 +63,7 @@ struct Numbers {
 /// #         Ok(())
 /// #     }
 /// #
-/// #     fn init_request(_: &()) -> impl PinInit<(), Error> {
-/// #         Ok(())
-/// #     }
+/// #     fn init_request(_: &()) -> impl PinInit<()> {}
 /// #
 /// #     fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
 /// #         rq.start().end(Ok(()));
@@ -179,10 +177,7 @@ impl<T: Operations> GenDiskBuilder<T> {
     ) -> Result<NewDisk<T>> {
         self.validate()?;
         let hull = Arc::pin_init(Hull::<T>::new(self.owner, queue_data), GFP_KERNEL)?;
-        let disk = self.alloc(&hull).inspect_err(|_| {
-            // Some hardware queues may have been initialised before one was not.
-            self.tag_set.reap();
-        })?;
+        let disk = self.alloc(&hull)?;
         // SAFETY: Nobody else knows the disk yet.
         unsafe { self.fill(disk, name, &hull) };
         // INVARIANT: Just allocated and filled in, not added.

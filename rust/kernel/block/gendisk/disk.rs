@@ -87,7 +87,6 @@ impl<T: Operations> Disk<T> {
             // queues, for which the tag set is still there.
             unsafe { bindings::put_disk(disk) }
         });
-        self.tag_set.reap();
         // SAFETY: By the type invariant, this is a reference, and the disk that had it is gone.
         drop(unsafe { Arc::from_raw(hull) });
     }
@@ -177,9 +176,7 @@ impl<T: Operations> NewDisk<T> {
 /// #         Ok(())
 /// #     }
 /// #
-/// #     fn init_request(_: &()) -> impl PinInit<(), Error> {
-/// #         Ok(())
-/// #     }
+/// #     fn init_request(_: &()) -> impl PinInit<()> {}
 /// #
 /// #     fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
 /// #         rq.start().end(Ok(()));

@@ -92,8 +92,8 @@ impl<'q, T: Operations> HwQueue<'q, T> {
     /// What the driver keeps for this queue.
     #[inline]
     pub fn data(self) -> &'q T::HwData {
-        // SAFETY: By the type invariant, `init_hctx` has set `driver_data`, which `Slot::install`
-        // documents, and the slot is not dropped for `'q`.
+        // SAFETY: By the type invariant, `init_hctx` has set `driver_data`, as `Retired::install`
+        // does, and the slot is not dropped for `'q`.
         unsafe { &(*(*self.hctx.as_ptr()).driver_data.cast::<Slot<T>>()).data }
     }
 
@@ -110,9 +110,28 @@ impl<'q, T: Operations> HwQueue<'q, T> {
     }
 }
 
+/// A hardware queue as C knows it even while it is taken down and made again.
+#[derive(Clone, Copy, PartialEq)]
+struct Place {
+    queue: *const bindings::request_queue,
+    index: u32,
+}
+
+impl Place {
+    /// # Safety
+    ///
+    /// `hctx` is valid and has its index.
+    unsafe fn of(hctx: *const bindings::blk_mq_hw_ctx) -> Self {
+        // SAFETY: By the safety requirement.
+        let (queue, index) = unsafe { ((*hctx).queue, (*hctx).queue_num) };
+        Self { queue, index }
+    }
+}
+
 /// The allocation that holds the driver's data of a hardware queue.
 #[pin_data]
-pub(super) struct Slot<T: Operations> {
+struct Slot<T: Operations> {
+    place: Place,
     /// The next in the list of [`Retired`].
     next: *mut Slot<T>,
     #[pin]
@@ -120,27 +139,18 @@ pub(super) struct Slot<T: Operations> {
 }
 
 impl<T: Operations> Slot<T> {
-    /// Makes the data of `hctx` by `init`, then hangs it there.
-    ///
-    /// # Safety
-    ///
-    /// `hctx` is valid and being initialised, and what hung there was retired, then reaped.
-    pub(super) unsafe fn install(
-        hctx: *mut bindings::blk_mq_hw_ctx,
-        init: impl PinInit<T::HwData, Error>,
-    ) -> Result {
+    /// Makes the data for `place` by `init`.
+    fn new(place: Place, init: impl PinInit<T::HwData, Error>) -> Result<*mut Self> {
         let slot = KBox::try_pin_init(
-            try_pin_init!(Slot::<T> {
+            try_pin_init!(Self {
+                place,
                 next: ptr::null_mut(),
                 data <- init,
             }? Error),
             GFP_KERNEL,
         )?;
         // SAFETY: The slot is not moved, only its address is kept.
-        let slot = KBox::into_raw(unsafe { Pin::into_inner_unchecked(slot) });
-        // SAFETY: By the safety requirement.
-        unsafe { (*hctx).driver_data = slot.cast() };
-        Ok(())
+        Ok(KBox::into_raw(unsafe { Pin::into_inner_unchecked(slot) }))
     }
 }
 
@@ -150,6 +160,36 @@ impl<T: Operations> Slot<T> {
 ///
 /// It owns all slots of the chain, which ends with null.
 struct Chain<T: Operations>(*mut Slot<T>);
+
+impl<T: Operations> Chain<T> {
+    /// Takes over `slot`.
+    ///
+    /// # Safety
+    ///
+    /// [`Slot::new`] has made it, and no chain owns it.
+    unsafe fn push(&mut self, slot: *mut Slot<T>) {
+        // SAFETY: By the safety requirement; callbacks look at the data only.
+        unsafe { (*slot).next = self.0 };
+        // INVARIANT: By the safety requirement.
+        self.0 = slot;
+    }
+
+    /// Gives up the slot for `place` that came last.
+    fn take(&mut self, place: Place) -> Option<*mut Slot<T>> {
+        let mut link = &raw mut self.0;
+        // SAFETY: By the type invariant, as `link` points to the head or to `next` in a slot.
+        while let Some(slot) = unsafe { (*link).as_mut() } {
+            if slot.place == place {
+                // INVARIANT: The chain goes on behind it.
+                // SAFETY: As above.
+                unsafe { *link = slot.next };
+                return Some(slot);
+            }
+            link = &raw mut slot.next;
+        }
+        None
+    }
+}
 
 // SAFETY: The chain owns its slots, and `HwData` is `Send`.
 unsafe impl<T: Operations> Send for Chain<T> {}
@@ -165,11 +205,14 @@ impl<T: Operations> Drop for Chain<T> {
     }
 }
 
-/// The data of hardware queues that are gone, while a callback may still look at it.
+/// The data of hardware queues that are gone, while it may still be needed.
 ///
-/// When the last request of a disk ends inside `queue_rq`, the disk can be removed before
-/// `queue_rq` returns: nothing but a read section of RCU, or SRCU, is left of the callback then. So
-/// what `exit_hctx` takes down is kept here until such a section has passed.
+/// Callbacks may look at it: when the last request of a disk ends inside `queue_rq`, the disk can
+/// be removed before `queue_rq` returns. Nothing but a read section of RCU, or SRCU, is left of the
+/// callback then, so what `exit_hctx` takes down is kept here until such a section has passed.
+///
+/// Also, the queue may be there again before that, for want of anything new: see
+/// [`Self::install`].
 #[pin_data]
 pub(super) struct Retired<T: Operations> {
     #[pin]
@@ -184,32 +227,60 @@ impl<T: Operations> Retired<T> {
         })
     }
 
-    /// Takes down what hangs at `hctx`.
+    /// Makes the data of `hctx` by what `make` returns, then hangs it there.
     ///
-    /// The pointer to it stays there, because callbacks that have not returned still follow it; C
-    /// initialises the queue again only after [`Self::reap`].
+    /// When the number of queues changes, C takes each queue down to make it again, at its second
+    /// try if need be. It cannot do without: it would go on with a null pointer. So where C would
+    /// try again, this does; and if that fails, the queue has what it had before.
     ///
     /// # Safety
     ///
-    /// `hctx` is valid, [`Slot::install`] succeeded for it, and no callback for it begins any more.
+    /// `hctx` is valid, has its index, and is being initialised, and no callback for it runs.
+    pub(super) unsafe fn install<I: PinInit<T::HwData, Error>>(
+        &self,
+        hctx: *mut bindings::blk_mq_hw_ctx,
+        make: impl Fn() -> I,
+    ) -> Result {
+        // SAFETY: By the safety requirement.
+        let place = unsafe { Place::of(hctx) };
+        let slot = match Slot::<T>::new(place, make()) {
+            Ok(slot) => slot,
+            Err(error) => {
+                let old = self.chain.lock().take(place).ok_or(error)?;
+                Slot::new(place, make())
+                    // SAFETY: `take` took it off the chain.
+                    .inspect(|_| unsafe { self.chain.lock().push(old) })
+                    .unwrap_or(old)
+            }
+        };
+        // SAFETY: By the safety requirement.
+        unsafe { (*hctx).driver_data = slot.cast() };
+        Ok(())
+    }
+
+    /// Takes down what hangs at `hctx`.
+    ///
+    /// The pointer to it stays there, because callbacks that have not returned still follow it.
+    ///
+    /// # Safety
+    ///
+    /// `hctx` is valid, [`Self::install`] succeeded for it, and no callback for it begins any more.
     pub(super) unsafe fn retire(&self, hctx: *mut bindings::blk_mq_hw_ctx) {
         // SAFETY: By the safety requirement.
         let slot = unsafe { (*hctx).driver_data }.cast::<Slot<T>>();
-        let mut chain = self.chain.lock();
-        // SAFETY: By the safety requirement, this is the slot that `install` has made; callbacks
-        // look at its data only.
-        unsafe { (*slot).next = chain.0 };
-        // INVARIANT: C calls this once for each slot, so it is in no chain yet.
-        chain.0 = slot;
+        // SAFETY: By the safety requirement, this is what `install` has hung there. C calls this
+        // once for each success of it, so no chain owns the slot.
+        unsafe { self.chain.lock().push(slot) };
     }
 
-    /// Drops all that was retired before, after running `wait` outside of all locks.
+    /// Drops all that was retired before, after running `wait` outside of spinlocks.
     ///
     /// `wait` waits for the callbacks that run.
     pub(super) fn reap(&self, wait: impl FnOnce()) {
         // INVARIANT: The chain that is left is empty.
         let chain = mem::replace(&mut *self.chain.lock(), Chain(ptr::null_mut()));
-        wait();
-        drop(chain);
+        if !chain.0.is_null() {
+            wait();
+        }
     }
 }

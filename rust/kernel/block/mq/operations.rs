@@ -49,9 +49,7 @@ use crate::{
 ///         Ok(())
 ///     }
 ///
-///     fn init_request(_: &()) -> impl PinInit<(), Error> {
-///         Ok(())
-///     }
+///     fn init_request(_: &()) -> impl PinInit<()> {}
 ///
 ///     fn queue_rq<'q>(rq: Idle<'q, Self>, _last: bool) -> Result<(), Refused<'q, Self>> {
 ///         rq.start().delay(Delta::from_millis(1));
@@ -94,9 +92,70 @@ pub trait Operations: Sized + 'static {
 
     /// Makes the data of hardware queue `index` of the disk that has the data `queue`.
     ///
-    /// May sleep. An error fails the building of the disk, or the change of the number of queues.
-    /// In such a change C tries twice to make a queue again that was there before; it does not cope
-    /// with both failing. So fail for want of memory only, not by choice.
+    /// May sleep. An error fails the building of the disk, or a change to more queues. A queue that
+    /// was there before such a change is asked for twice, and then keeps the data that it had.
+    ///
+    /// # Examples
+    ///
+    /// A driver whose queues cannot be made any more:
+    ///
+    /// ```
+    /// use kernel::{
+    ///     block::{gendisk::GenDiskBuilder, mq::*},
+    ///     prelude::*,
+    ///     sync::{atomic, static_lock_class},
+    /// };
+    ///
+    /// struct Broken;
+    ///
+    /// #[vtable]
+    /// impl Operations for Broken {
+    ///     type QueueData = atomic::Atomic<bool>;
+    ///     type HwData = u32;
+    ///
+    ///     fn init_hw_queue(
+    ///         broken: &Self::QueueData,
+    ///         _: &(),
+    ///         index: u32,
+    ///     ) -> impl PinInit<u32, Error> {
+    ///         if broken.load(atomic::Relaxed) {
+    ///             return Err(EIO);
+    ///         }
+    ///         Ok(index)
+    ///     }
+    /// #   type Context = Sleepable;
+    /// #   type TagSetData = ();
+    /// #   type RequestData = ();
+    /// #   type Timer = NoTimer;
+    /// #
+    /// #   fn init_request(_: &()) -> impl PinInit<()> {}
+    ///     // ...
+    ///
+    ///     fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+    ///         assert_eq!(*rq.hw_queue().data(), rq.hw_queue().index());
+    ///         rq.start().end(Ok(()));
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// # // SAFETY: The code is built in, so there is no module.
+    /// # static MODULE: ThisModule = unsafe { ThisModule::from_ptr(core::ptr::null_mut()) };
+    /// let reads = |read| QueueCounts { read, ..QueueCounts::default() };
+    /// let options = TagSetOptions { queues: reads(2), ..TagSetOptions::default() };
+    /// let tags = TagSet::<Broken>::new(options, Ok(()))?;
+    /// let disk = GenDiskBuilder::new(tags.clone(), &MODULE, static_lock_class!())
+    ///     .build(c"rust_doc_broken", Ok(atomic::Atomic::new(false)))?
+    ///     .add()?;
+    ///
+    /// disk.queue_data().store(true, atomic::Relaxed);
+    /// assert_eq!(tags.set_queue_counts(reads(3)), Err(ENOMEM));
+    /// assert_eq!(tags.queue_counts(), reads(2));
+    /// // The one that is left keeps its data, and serves as before.
+    /// tags.set_queue_counts(reads(1))?;
+    /// disk.queue_data().store(false, atomic::Relaxed);
+    /// tags.set_queue_counts(reads(3))?;
+    /// # Ok::<(), Error>(())
+    /// ```
     fn init_hw_queue(
         queue: &Self::QueueData,
         set: &Self::TagSetData,
@@ -106,9 +165,10 @@ pub trait Operations: Sized + 'static {
     /// Makes the data of a request.
     ///
     /// May sleep. It runs for every request of the tag set and of the I/O scheduler, and for the
-    /// one that each hardware queue has for flushes. An error fails what needed the request; see
-    /// [`init_hw_queue`](Operations::init_hw_queue) for the request for flushes.
-    fn init_request(set: &Self::TagSetData) -> impl PinInit<Self::RequestData, Error>;
+    /// one that each hardware queue has for flushes. That one is also made where nothing can be
+    /// undone any more, so this must not fail: what can fail belongs to the data of the tag set, or
+    /// to the first use.
+    fn init_request(set: &Self::TagSetData) -> impl PinInit<Self::RequestData>;
 
     /// Serves a request.
     ///

@@ -144,9 +144,7 @@ impl TagSetOptions {
 /// #         Ok(())
 /// #     }
 /// #
-/// #     fn init_request(_: &()) -> impl PinInit<(), Error> {
-/// #         Ok(())
-/// #     }
+/// #     fn init_request(_: &()) -> impl PinInit<()> {}
 /// #
 /// #     fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
 /// #         rq.start().end(Ok(()));
@@ -171,7 +169,8 @@ impl TagSetOptions {
 pub struct TagSet<T: Operations> {
     #[pin]
     shared: Shared<T>,
-    /// Held while hardware queues come or go other than under locks of C.
+    /// Held while hardware queues come or go other than under locks of C, until what was retired
+    /// meanwhile is reaped.
     #[pin]
     resize: Mutex<()>,
     #[pin]
@@ -245,7 +244,7 @@ impl<T: Operations> TagSet<T> {
         self.shared.maps.ask(counts);
         // SAFETY: By the type invariant.
         unsafe { bindings::blk_mq_update_nr_hw_queues(self.inner.get(), total.try_into()?) };
-        self.reap();
+        self.reap_locked();
         let mapped = self.shared.maps.mapped();
         self.shared.maps.ask(mapped);
         if mapped == counts {
@@ -255,17 +254,26 @@ impl<T: Operations> TagSet<T> {
         }
     }
 
-    /// Runs `f` while the number of hardware queues does not change.
+    /// Runs `f`, which makes or exits hardware queues, while their number does not change.
     pub(crate) fn with_fixed_queues<R>(
         &self,
         f: impl FnOnce(*mut bindings::blk_mq_tag_set) -> R,
     ) -> R {
         let _resize = self.resize.lock();
-        f(self.inner.get())
+        let result = f(self.inner.get());
+        self.reap_locked();
+        result
     }
 
     /// Waits for the callbacks that run, then drops the data of hardware queues that are gone.
     pub(crate) fn reap(&self) {
+        // What a change of the number of queues retires may still be needed by that change.
+        let _resize = self.resize.lock();
+        self.reap_locked();
+    }
+
+    /// The same, with `resize` held.
+    fn reap_locked(&self) {
         self.shared.retired.reap(|| {
             // SAFETY: By the type invariant.
             unsafe { bindings::blk_mq_wait_quiesce_done(self.inner.get()) }

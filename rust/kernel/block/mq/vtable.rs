@@ -5,7 +5,6 @@
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
 use super::{
-    hw_queue::Slot,
     request::Command,
     shared::Shared,
     Batch,
@@ -178,8 +177,9 @@ impl<T: Operations> Vtable<T> {
             )
         };
         from_result(|| {
-            // SAFETY: C initialises the queue, and has taken down what it had.
-            unsafe { Slot::<T>::install(hctx, T::init_hw_queue(queue, &shared.data, index)) }?;
+            let make = || T::init_hw_queue(queue, &shared.data, index);
+            // SAFETY: C initialises the queue, which has its index, and serves no requests on it.
+            unsafe { shared.retired.install(hctx, make) }?;
             Ok(0)
         })
     }
@@ -206,15 +206,13 @@ impl<T: Operations> Vtable<T> {
         _hw_queue: c_uint,
         _node: c_int,
     ) -> c_int {
-        from_result(|| {
-            // SAFETY: C initialises a request of the tag set.
-            let shared = unsafe { Shared::<T>::from_raw(set) };
-            let init = Command::<T>::new(Self::expired, T::init_request(&shared.data));
-            // SAFETY: The private part is allocated, as `cmd_size` says, and not initialised. It
-            // does not move.
-            unsafe { init.__pinned_init(Request::command_of(Request::cast_from(rq))) }?;
-            Ok(0)
-        })
+        // SAFETY: C initialises a request of the tag set.
+        let shared = unsafe { Shared::<T>::from_raw(set) };
+        let init = Command::<T>::new(Self::expired, T::init_request(&shared.data));
+        // SAFETY: The private part is allocated, as `cmd_size` says, and not initialised. It does
+        // not move.
+        let Ok(()) = unsafe { init.__pinned_init(Request::command_of(Request::cast_from(rq))) };
+        0
     }
 
     /// # Safety
@@ -225,8 +223,7 @@ impl<T: Operations> Vtable<T> {
         rq: *mut bindings::request,
         _hw_queue: c_uint,
     ) {
-        // SAFETY: C calls this once for each success of `init_request`, for a request that is not
-        // in use.
+        // SAFETY: C calls this once for each `init_request`, for a request that is not in use.
         unsafe { Request::<T>::command_of(Request::cast_from(rq)).drop_in_place() };
     }
 

@@ -40,13 +40,13 @@ pub(in super::super) struct Command<T: Operations> {
 impl<T: Operations> Command<T> {
     pub(in super::super) fn new(
         callback: Callback,
-        data: impl PinInit<T::RequestData, Error>,
-    ) -> impl PinInit<Self, Error> {
-        try_pin_init!(Self {
+        data: impl PinInit<T::RequestData>,
+    ) -> impl PinInit<Self> {
+        pin_init!(Self {
             timer <- T::Timer::new(callback),
             parked: Atomic::new(OWNED),
             data <- data,
-        }? Error)
+        })
     }
 
     /// The command in which `timer` is.

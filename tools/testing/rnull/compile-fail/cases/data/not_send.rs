@@ -35,11 +35,11 @@ impl Operations for Driver {
         Ok(())
     }
 
-    fn init_request(_: &()) -> impl PinInit<Self::RequestData, Error> {
+    fn init_request(_: &()) -> impl PinInit<Self::RequestData> {
         #[cfg(bad)]
-        return Ok(Cell::new(0));
+        return Cell::new(0);
         #[cfg(not(bad))]
-        Ok(0)
+        0
     }
 
     fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> core::result::Result<(), Refused<'q, Self>> {

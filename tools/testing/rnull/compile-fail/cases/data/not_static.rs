@@ -28,9 +28,7 @@ impl<'a> Operations for Driver<'a> {
         Ok(())
     }
 
-    fn init_request(_: &()) -> impl PinInit<(), Error> {
-        Ok(())
-    }
+    fn init_request(_: &()) -> impl PinInit<()> {}
 
     fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> core::result::Result<(), Refused<'q, Self>> {
         rq.start().end(Ok(()));
@@ -52,9 +50,7 @@ impl Operations for Driver<'static> {
         Ok(())
     }
 
-    fn init_request(_: &()) -> impl PinInit<(), Error> {
-        Ok(())
-    }
+    fn init_request(_: &()) -> impl PinInit<()> {}
 
     fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> core::result::Result<(), Refused<'q, Self>> {
         rq.start().end(Ok(()));
