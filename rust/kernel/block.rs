@@ -19,8 +19,6 @@ pub mod mq;
 
 pub mod bio;
 
-pub mod badblocks;
-
 pub mod sector;
 pub mod status;
 

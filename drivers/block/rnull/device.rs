@@ -18,7 +18,6 @@ use crate::{
     }, //
 };
 use kernel::{
-    block::badblocks::BadBlocks,
     new_mutex,
     page_store::PageStore,
     prelude::*,
@@ -30,7 +29,7 @@ use kernel::{
 
 /// Settings and data, with a disk over them while the power is on.
 ///
-/// Data and bad blocks stay over power cycles; they go with the device.
+/// Data stays over power cycles; it goes with the device.
 #[pin_data]
 pub(crate) struct Device {
     owner: &'static ThisModule,
@@ -38,7 +37,6 @@ pub(crate) struct Device {
     /// The name of the disk, if it is not to be made from its number.
     name: Option<DiskName>,
     pages: Arc<PageStore>,
-    bad_blocks: Arc<BadBlocks>,
     #[pin]
     state: Mutex<State>,
 }
@@ -67,7 +65,6 @@ impl Device {
             name: name.map(|name| registry.unused(name)).transpose()?,
             registry,
             pages: Arc::pin_init(PageStore::new(settings.blocksize), GFP_KERNEL)?,
-            bad_blocks: Arc::new(BadBlocks::new()?, GFP_KERNEL)?,
             state <- new_mutex!(State { settings, disk: None }, "Device::state"),
         })
     }
@@ -112,22 +109,6 @@ impl Device {
         Ok(())
     }
 
-    /// The sectors that are bad.
-    pub(crate) fn bad_blocks(&self) -> &BadBlocks {
-        &self.bad_blocks
-    }
-
-    /// Changes which sectors are bad, at any time.
-    pub(crate) fn change_bad_blocks(&self, change: impl FnOnce(&BadBlocks) -> Result) -> Result {
-        let state = self.state.lock();
-        let result = change(&self.bad_blocks);
-        // A change that has failed may have come half way.
-        if let Some(disk) = &state.disk {
-            disk.look_out();
-        }
-        result
-    }
-
     /// Switches the power on or off, if it is not so already.
     pub(crate) fn set_power(&self, on: bool) -> Result {
         if on {
@@ -160,8 +141,7 @@ impl Device {
             pr_err!("queue_mode=0 is no longer available, using 2\n");
         }
         let slot = self.registry.claim(self.name)?;
-        let (backing, bad_blocks) = (self.backing(&plan)?, self.bad_blocks.clone());
-        let disk = Disk::add(&plan, backing, bad_blocks, slot, self.owner)?;
+        let disk = Disk::add(&plan, self.backing(&plan)?, slot, self.owner)?;
         *settings = Config {
             index: disk.index(),
             ..plan.settings

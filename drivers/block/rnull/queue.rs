@@ -106,15 +106,7 @@ fn serve<'q, C: Context>(
 
     rq.data().begin();
     let rq = rq.start();
-    let at = rq.sector();
-    let outcome = transfer(
-        &queue.backing,
-        scope,
-        rq.op(),
-        at,
-        rq.sectors(),
-        rq.transfer(),
-    );
+    let outcome = transfer(&queue.backing, scope, rq.op(), rq.sector(), rq.transfer());
     rq.data().record(outcome);
     queue.completion.finish(rq, batch);
     Ok(())
@@ -133,16 +125,8 @@ fn serve_under_conditions<'q, C: Context>(
 
     rq.data().begin();
     let rq = rq.start();
-    let (len, verdict) = queue.conditions.survey(&rq);
-    let outcome = transfer(
-        &queue.backing,
-        scope,
-        rq.op(),
-        rq.sector(),
-        len,
-        rq.transfer(),
-    );
-    rq.data().record(outcome.and(verdict));
+    let outcome = transfer(&queue.backing, scope, rq.op(), rq.sector(), rq.transfer());
+    rq.data().record(outcome);
     queue.completion.finish(rq, batch);
     Ok(())
 }

@@ -5,7 +5,6 @@ import csv
 import os
 
 from classes import ABSTRACTION, DRIVER, SYNC
-from measurement import MEMORY
 from table import RUST
 
 HEADER = ["row", "what", "per I/O", "raised because"]
@@ -16,8 +15,6 @@ GROWTH, INSTRUCTIONS, OPERATIONS = 0.02, 3, 0.25  # of share and number, only wh
 
 def numbers(measurement, row):
     """What is limited -> its number."""
-    if row == MEMORY:
-        return {what: size for (what, driver), size in measurement.memory.items() if driver == RUST}
     return {
         OWN: measurement.own(row, RUST),
         TREE: measurement.get(row, RUST, "instructions", (SYNC,)),
@@ -42,12 +39,11 @@ def functions(measurement, row):
 
 def measured(measurement):
     """The rows that rnull did."""
-    rows = [row for row in measurement.rows if measurement.own(row, RUST) is not None]
-    return [*rows, MEMORY] if numbers(measurement, MEMORY) else rows
+    return [row for row in measurement.rows if measurement.own(row, RUST) is not None]
 
 
 def lowered(old, measurement, reason):
-    """(The budget after a measurement, sentences about what it may not raise); functions only explain, and are as measured."""
+    """(The budget after a measurement, sentences about what it may not raise). Functions are as measured: they only explain."""
     new, refused = dict(old), []
     for row in measured(measurement):
         limits = old.get(row, {})
@@ -96,17 +92,13 @@ def culprits(measurement, row, limits):
 
 def check(measurement, budget):
     """For each row a line as test suites print it."""
-    now = measured(measurement)
-    for row in dict.fromkeys([*budget, *now]):
+    for row in dict.fromkeys([*budget, *measured(measurement)]):
         limits = budget.get(row)
-        if not limits or row not in now:
+        if not limits or measurement.own(row, RUST) is None:
             yield f"not ok budget {row} - it {'was not measured' if limits else 'has no budget; --write-budget makes one'}"
             continue
-        over = [
-            f"{what} {limits[what][0]:.1f} -> {count:.1f}"
-            for what, count in numbers(measurement, row).items()
-            if too_much(what, count, limits[what][0])
-        ]
+        now = numbers(measurement, row)
+        over = [f"{what} {limits[what][0]:.1f} -> {now[what]:.1f}" for what in now if too_much(what, now[what], limits[what][0])]
         if over:
             yield f"not ok budget {row} - {'; '.join(over)}: {culprits(measurement, row, limits)}"
         else:

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Asks two drivers the same questions.
+
+pub mod transcript;
+
+pub mod ask;
+
+pub mod question;
+
+pub mod sysfs;
+
+pub mod pattern;
+
+pub mod system;
+
+pub mod driver;
