@@ -19,6 +19,8 @@ pub mod mq;
 
 pub mod bio;
 
+pub mod badblocks;
+
 pub mod sector;
 pub mod status;
 

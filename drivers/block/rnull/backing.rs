@@ -15,7 +15,8 @@ use kernel::{
         },
         BlkResult,
         BlkStatus,
-        Sector, //
+        Sector,
+        Sectors, //
     },
     page_store::PageStore,
     sync::Arc, //
@@ -30,33 +31,35 @@ pub(crate) enum Backing {
 }
 
 impl Backing {
-    /// Fills the memory of a read with what stands from `at` on.
-    pub(crate) fn read(&self, at: Sector, mut to: Segments<'_, FromDisk>) -> BlkResult {
+    /// Fills the memory of a read with `len` sectors from `at` on.
+    pub(crate) fn read(
+        &self,
+        at: Sector,
+        len: Sectors,
+        mut to: Segments<'_, FromDisk>,
+    ) -> BlkResult {
         match self {
             Self::Nothing => Ok(()),
             Self::Memory(pages) => {
-                let len = to.remaining();
-                pages.read(at.bytes(), &mut to, len)?;
+                pages.read(at.bytes(), &mut to, len.bytes() as u32)?;
                 Ok(())
             }
         }
     }
 
-    /// Keeps the data of a write from `at` on; where no page is left, the disk is full.
+    /// Keeps `len` sectors of a write from `at` on; where no page is left, the disk is full.
     pub(crate) fn write<C: Context>(
         &self,
         scope: Scope<'_, C>,
         at: Sector,
+        len: Sectors,
         mut from: Segments<'_, ToDisk>,
     ) -> BlkResult {
         match self {
             Self::Nothing => Ok(()),
-            Self::Memory(pages) => {
-                let len = from.remaining();
-                pages
-                    .write(scope, at.bytes(), &mut from, len)
-                    .map_err(|_| BlkStatus::NOSPC)
-            }
+            Self::Memory(pages) => pages
+                .write(scope, at.bytes(), &mut from, len.bytes() as u32)
+                .map_err(|_| BlkStatus::NOSPC),
         }
     }
 }

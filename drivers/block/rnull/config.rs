@@ -44,6 +44,8 @@ pub(crate) struct Machine {
 /// `usize` stands for C's `unsigned long`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Config {
+    pub(crate) badblocks_once: bool,
+    pub(crate) badblocks_partial_io: bool,
     pub(crate) blocking: bool,
     pub(crate) blocksize: u32,
     pub(crate) completion_nsec: usize,

@@ -18,6 +18,7 @@ use crate::{
     }, //
 };
 use kernel::{
+    block::badblocks::BadBlocks,
     new_mutex,
     page_store::PageStore,
     prelude::*,
@@ -29,7 +30,7 @@ use kernel::{
 
 /// Settings and data, with a disk over them while the power is on.
 ///
-/// Data stays over power cycles; it goes with the device.
+/// Data and bad blocks stay over power cycles; they go with the device.
 #[pin_data]
 pub(crate) struct Device {
     owner: &'static ThisModule,
@@ -37,6 +38,7 @@ pub(crate) struct Device {
     /// The name of the disk, if it is not to be made from its number.
     name: Option<DiskName>,
     pages: Arc<PageStore>,
+    bad_blocks: Arc<BadBlocks>,
     #[pin]
     state: Mutex<State>,
 }
@@ -65,6 +67,7 @@ impl Device {
             name: name.map(|name| registry.unused(name)).transpose()?,
             registry,
             pages: Arc::pin_init(PageStore::new(settings.blocksize), GFP_KERNEL)?,
+            bad_blocks: Arc::new(BadBlocks::new()?, GFP_KERNEL)?,
             state <- new_mutex!(State { settings, disk: None }, "Device::state"),
         })
     }
@@ -109,6 +112,22 @@ impl Device {
         Ok(())
     }
 
+    /// The sectors that are bad.
+    pub(crate) fn bad_blocks(&self) -> &BadBlocks {
+        &self.bad_blocks
+    }
+
+    /// Changes which sectors are bad, at any time.
+    pub(crate) fn change_bad_blocks(&self, change: impl FnOnce(&BadBlocks) -> Result) -> Result {
+        let state = self.state.lock();
+        let result = change(&self.bad_blocks);
+        // A change that has failed may have come half way.
+        if let Some(disk) = &state.disk {
+            disk.look_out();
+        }
+        result
+    }
+
     /// Switches the power on or off, if it is not so already.
     pub(crate) fn set_power(&self, on: bool) -> Result {
         if on {
@@ -141,7 +160,8 @@ impl Device {
             pr_err!("queue_mode=0 is no longer available, using 2\n");
         }
         let slot = self.registry.claim(self.name)?;
-        let disk = Disk::add(&plan, self.backing(&plan)?, slot, self.owner)?;
+        let (backing, bad_blocks) = (self.backing(&plan)?, self.bad_blocks.clone());
+        let disk = Disk::add(&plan, backing, bad_blocks, slot, self.owner)?;
         *settings = Config {
             index: disk.index(),
             ..plan.settings

@@ -5,7 +5,10 @@
 use crate::{
     backing::Backing,
     completion::Completion,
-    conditions::Conditions,
+    conditions::{
+        BadSectors,
+        Conditions, //
+    },
     config::Plan,
     queue::{
         Null,
@@ -16,6 +19,7 @@ use crate::{
 };
 use kernel::{
     block::{
+        badblocks::BadBlocks,
         gendisk::{
             GenDisk,
             GenDiskBuilder, //
@@ -30,7 +34,8 @@ use kernel::{
     },
     page::PAGE_SIZE,
     prelude::*,
-    static_lock_class, //
+    static_lock_class,
+    sync::Arc, //
 };
 
 /// A disk that is on; dropping it takes it off the system.
@@ -47,17 +52,23 @@ enum Kind {
 }
 
 impl Disk {
-    /// Builds what `plan` says on `backing`, under the number and name of `slot`.
+    /// Builds what `plan` says on `backing`, with `bad_blocks`, under the number and name of `slot`.
     pub(crate) fn add(
         plan: &Plan,
         backing: Backing,
+        bad_blocks: Arc<BadBlocks>,
         slot: Slot,
         owner: &'static ThisModule,
     ) -> Result<Self> {
+        let queue = Queue {
+            backing,
+            conditions: Conditions::new(BadSectors::new(plan, bad_blocks)),
+            completion: Completion::new(plan.interrupt),
+        };
         let disk = if plan.settings.blocking {
-            Kind::Sleepable(add(plan, backing, &slot, owner)?)
+            Kind::Sleepable(add(plan, queue, &slot, owner)?)
         } else {
-            Kind::Atomic(add(plan, backing, &slot, owner)?)
+            Kind::Atomic(add(plan, queue, &slot, owner)?)
         };
         Ok(Self { disk, slot })
     }
@@ -72,6 +83,18 @@ impl Disk {
         self.slot.name()
     }
 
+    /// Lets requests meet with what has come since power-on.
+    pub(crate) fn look_out(&self) {
+        self.queue().conditions.look_out();
+    }
+
+    fn queue(&self) -> &Queue {
+        match &self.disk {
+            Kind::Atomic(disk) => disk.queue_data(),
+            Kind::Sleepable(disk) => disk.queue_data(),
+        }
+    }
+
     /// Changes the number of submission queues under running I/O, or leaves it as it was.
     pub(crate) fn set_submit_queues(&self, count: u32) -> Result {
         let counts = tags::counts(count);
@@ -84,15 +107,10 @@ impl Disk {
 
 fn add<C: Context>(
     plan: &Plan,
-    backing: Backing,
+    queue: Queue,
     slot: &Slot,
     owner: &'static ThisModule,
 ) -> Result<GenDisk<Null<C>>> {
-    let queue = Queue {
-        backing,
-        conditions: Conditions::new(),
-        completion: Completion::new(plan.interrupt),
-    };
     GenDiskBuilder::new(tags::own(plan)?, owner, static_lock_class!())
         .limits(limits(plan))
         .capacity(Sectors(plan.capacity))

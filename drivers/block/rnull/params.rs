@@ -90,6 +90,8 @@ pub(crate) fn settle() -> Result {
 /// Returns the settings of a new device.
 pub(crate) fn settings() -> Config {
     Config {
+        badblocks_once: false,
+        badblocks_partial_io: false,
         blocking: BLOCKING.get(),
         blocksize: BS.get() as u32,
         completion_nsec: COMPLETION_NSEC.get(),

@@ -106,7 +106,15 @@ fn serve<'q, C: Context>(
 
     rq.data().begin();
     let rq = rq.start();
-    let outcome = transfer(&queue.backing, scope, rq.op(), rq.sector(), rq.transfer());
+    let at = rq.sector();
+    let outcome = transfer(
+        &queue.backing,
+        scope,
+        rq.op(),
+        at,
+        rq.sectors(),
+        rq.transfer(),
+    );
     rq.data().record(outcome);
     queue.completion.finish(rq, batch);
     Ok(())
@@ -125,8 +133,16 @@ fn serve_under_conditions<'q, C: Context>(
 
     rq.data().begin();
     let rq = rq.start();
-    let outcome = transfer(&queue.backing, scope, rq.op(), rq.sector(), rq.transfer());
-    rq.data().record(outcome);
+    let (len, verdict) = queue.conditions.survey(&rq);
+    let outcome = transfer(
+        &queue.backing,
+        scope,
+        rq.op(),
+        rq.sector(),
+        len,
+        rq.transfer(),
+    );
+    rq.data().record(outcome.and(verdict));
     queue.completion.finish(rq, batch);
     Ok(())
 }

@@ -66,6 +66,12 @@ impl Page<'_> {
         self.len == 0
     }
 
+    /// Takes back all but the first `len` bytes.
+    pub fn truncate(&mut self, len: usize) {
+        // INVARIANT: No more than were written.
+        self.len = self.len.min(len);
+    }
+
     /// Appends formatted text; what `write!` and `writeln!` call.
     ///
     /// # Errors

@@ -2,6 +2,8 @@
 
 //! The attributes of a device.
 
+mod bad_blocks;
+
 use crate::device::Device;
 use kernel::{
     c_str,
@@ -18,6 +20,9 @@ use kernel::{
 /// Text is parsed before anything else is looked at, so bad text fails in the same way whether
 /// the power is on or off.
 pub(super) const ALL: &[Attribute<Device>] = &[
+    Attribute::rw(c"badblocks", bad_blocks::show, bad_blocks::store),
+    while_off!(badblocks_once: bool),
+    while_off!(badblocks_partial_io: bool),
     while_off!(blocking: bool),
     while_off!(blocksize: u32),
     while_off!(completion_nsec: usize),

@@ -25,9 +25,11 @@ fn number() -> impl Strategy<Value = u32> {
 fn settings() -> impl Strategy<Value = Config> {
     let numbers = proptest::array::uniform7(number());
     let large = (any::<usize>(), any::<usize>(), 0..4u32, 0..5u32);
-    let flags = proptest::array::uniform6(any::<bool>());
+    let flags = proptest::array::uniform8(any::<bool>());
 
     (numbers, large, flags).prop_map(|(n, (nsec, size, mode, irq), f)| Config {
+        badblocks_once: f[6],
+        badblocks_partial_io: f[7],
         blocking: f[0],
         blocksize: n[0],
         completion_nsec: nsec,

@@ -5,6 +5,7 @@ import csv
 import os
 
 from classes import ABSTRACTION, DRIVER, SYNC
+from measurement import MEMORY
 from table import RUST
 
 HEADER = ["row", "what", "per I/O", "raised because"]
@@ -15,6 +16,8 @@ GROWTH, INSTRUCTIONS, OPERATIONS = 0.02, 3, 0.25  # of share and number, only wh
 
 def numbers(measurement, row):
     """What is limited -> its number."""
+    if row == MEMORY:
+        return {what: size for (what, driver), size in measurement.memory.items() if driver == RUST}
     return {
         OWN: measurement.own(row, RUST),
         TREE: measurement.get(row, RUST, "instructions", (SYNC,)),
@@ -39,11 +42,12 @@ def functions(measurement, row):
 
 def measured(measurement):
     """The rows that rnull did."""
-    return [row for row in measurement.rows if measurement.own(row, RUST) is not None]
+    rows = [row for row in measurement.rows if measurement.own(row, RUST) is not None]
+    return [*rows, MEMORY] if numbers(measurement, MEMORY) else rows
 
 
 def lowered(old, measurement, reason):
-    """(The budget after a measurement, sentences about what it may not raise). Functions are as measured: they only explain."""
+    """(The budget after a measurement, sentences about what it may not raise); functions only explain, and are as measured."""
     new, refused = dict(old), []
     for row in measured(measurement):
         limits = old.get(row, {})
@@ -92,13 +96,17 @@ def culprits(measurement, row, limits):
 
 def check(measurement, budget):
     """For each row a line as test suites print it."""
-    for row in dict.fromkeys([*budget, *measured(measurement)]):
+    now = measured(measurement)
+    for row in dict.fromkeys([*budget, *now]):
         limits = budget.get(row)
-        if not limits or measurement.own(row, RUST) is None:
+        if not limits or row not in now:
             yield f"not ok budget {row} - it {'was not measured' if limits else 'has no budget; --write-budget makes one'}"
             continue
-        now = numbers(measurement, row)
-        over = [f"{what} {limits[what][0]:.1f} -> {now[what]:.1f}" for what in now if too_much(what, now[what], limits[what][0])]
+        over = [
+            f"{what} {limits[what][0]:.1f} -> {count:.1f}"
+            for what, count in numbers(measurement, row).items()
+            if too_much(what, count, limits[what][0])
+        ]
         if over:
             yield f"not ok budget {row} - {'; '.join(over)}: {culprits(measurement, row, limits)}"
         else:

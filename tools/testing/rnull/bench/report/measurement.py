@@ -12,6 +12,7 @@ from symbols import SymbolTable
 COUNTS = ["instructions", "string", "locked", "calls", "indirect"]
 HEADER = ["row", "driver", "boot", "turn", "ios", "size", "class", "symbol", *COUNTS]
 MEMORY = "memory"  # the row of the memory figures: symbol is what was measured, instructions are bytes
+SHARING = "sharing"  # the row of shared cache lines: class is what was done, symbol who wrote them, instructions how many
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,14 @@ class Measurement:
         """Of the CSV file."""
         self.runs = defaultdict(dict)  # Run -> (class, symbol) -> Cost per I/O
         self.memory = {}  # (what, driver) -> bytes
+        self.sharing = defaultdict(dict)  # (what, driver) -> who wrote -> cache lines
         with open(path, encoding="utf-8", newline="") as file:
             for line in csv.DictReader(file):
                 if line["row"] == MEMORY:
                     self.memory.setdefault((line["symbol"], line["driver"]), float(line["instructions"]))
+                    continue
+                if line["row"] == SHARING:
+                    self.sharing[line["class"], line["driver"]][line["symbol"]] = int(line["instructions"])
                     continue
                 run = Run(line["row"], line["driver"], int(line["boot"]), int(line["turn"]))
                 cost = Cost(*(float(line[name]) / int(line["ios"]) for name in COUNTS))

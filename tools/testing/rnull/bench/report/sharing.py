@@ -5,6 +5,10 @@ import re
 from collections import Counter, defaultdict
 
 from classes import ABSTRACTION, DRIVER, class_of
+from measurement import SHARING
+from table import C, RUST
+
+WRITTEN = "all"  # stands for the writers of all lines
 
 # Functions that write to a lock for their caller.
 LOCK = re.compile(r"_?_?_?raw_(spin|read|write)_|queued_spin|(down|up)_(read|write)|mutex_|__lock_text_start|refcount_")
@@ -21,7 +25,7 @@ def writer(table, address, call):
     if is_own(symbol):
         return symbol.readable
     if LOCK.match(symbol.name) and is_own(caller):
-        return f"{caller.readable} by {symbol.name}"
+        return f"{caller.readable}:{symbol.name}"
     return None
 
 
@@ -36,15 +40,44 @@ def written_lines(region, table):
     return {line: (mask, frozenset(writers[line])) for line, mask in vcpus.items()}
 
 
-def shared_lines(region, table):
-    """The names of who wrote, for each cache line that was written from several vCPUs."""
-    return [names for mask, names in written_lines(region, table).values() if mask & (mask - 1)]
+def csv_lines(region, table):
+    """Lines of the measurement's CSV: how many cache lines each group of functions wrote from several vCPUs."""
+    written = written_lines(region, table)
+    shared = Counter(" ".join(sorted(names)) for mask, names in written.values() if mask & (mask - 1))
+    for who, count in [(WRITTEN, len(written)), *shared.most_common()]:
+        yield [SHARING, region.driver, 0, 0, 1, 0, region.row, who, count, 0, 0, 0, 0]
 
 
-def lines(region, table):
+def shared_lines(measurement, what, driver):
+    """Who wrote -> how many cache lines that several vCPUs wrote."""
+    return {who: count for who, count in measurement.sharing[what, driver].items() if who != WRITTEN}
+
+
+def lines(measurement):
     """For people."""
-    found = shared_lines(region, table)
-    every = len(written_lines(region, table))
-    yield f"{region.row}: {region.driver} writes {len(found)} of its {every} cache lines from more than one CPU"
-    for names, count in Counter(found).most_common():
-        yield f"    {count:6} by {', '.join(sorted(names))}"
+    for what, driver in measurement.sharing:
+        shared = shared_lines(measurement, what, driver)
+        written = measurement.sharing[what, driver][WRITTEN]
+        yield f"{what}: {driver} writes {sum(shared.values())} of its {written} cache lines from both CPUs"
+        for who, count in shared.items():
+            yield f"    {count} by {who}"
+
+
+def check(measurement):
+    """For each workload a line as test suites print it."""
+    for what, driver in measurement.sharing:
+        shared = shared_lines(measurement, what, driver)
+        if driver == RUST and shared:
+            yield f"not ok sharing {what} - {sum(shared.values())} cache lines are written from both CPUs: {'; '.join(shared)}"
+        elif driver == RUST:
+            yield f"ok sharing {what}"
+    yield from (f"not ok sharing - {doubt}" for doubt in doubts(measurement))
+
+
+def doubts(measurement):
+    """Why the sharing is not to be believed: what is known to share must be seen to."""
+    for what, driver in measurement.sharing:
+        if not measurement.sharing[what, driver][WRITTEN]:
+            yield f"{what}: no store of {driver} was recorded"
+        elif driver == C and not shared_lines(measurement, what, driver):
+            yield f"{what}: the lock that {driver} takes on both CPUs was not seen to be shared"

@@ -6,17 +6,18 @@ from classes import ALLOCATION, BLOCK, CLASSES, COPY, SYNC
 C, RUST, REFERENCE = "null_blk", "rnull", "brd"
 NOT_COPY = tuple(name for name in CLASSES if name != COPY)
 
-# Title, and the function from (measurement, row, driver) to the number.
-PAIRS = [
-    ("driver+abstr.", lambda m, row, who: m.own(row, who)),
-    ("lock/tree/timer", lambda m, row, who: m.get(row, who, "instructions", (SYNC,))),
-    ("allocation", lambda m, row, who: m.get(row, who, "instructions", (ALLOCATION,))),
-    ("block layer", lambda m, row, who: m.get(row, who, "instructions", (BLOCK,))),
-    ("all but copies", lambda m, row, who: m.get(row, who, "instructions", NOT_COPY)),
-    ("locked", lambda m, row, who: m.get(row, who, "locked")),
-    ("calls", lambda m, row, who: m.get(row, who, "calls")),
-]
-WITH_RATIO = {"driver+abstr.", "all but copies"}
+OWN, ALL, LOCKED = "driver+abstr.", "all but copies", "locked"
+
+# Title -> the function from (measurement, row, driver) to the number.
+PAIRS = {
+    OWN: lambda m, row, who: m.own(row, who),
+    "lock/tree/timer": lambda m, row, who: m.get(row, who, "instructions", (SYNC,)),
+    "allocation": lambda m, row, who: m.get(row, who, "instructions", (ALLOCATION,)),
+    "block layer": lambda m, row, who: m.get(row, who, "instructions", (BLOCK,)),
+    ALL: lambda m, row, who: m.get(row, who, "instructions", NOT_COPY),
+    LOCKED: lambda m, row, who: m.get(row, who, "locked"),
+    "calls": lambda m, row, who: m.get(row, who, "calls"),
+}
 
 
 def number(value, digits=0):
@@ -26,12 +27,20 @@ def number(value, digits=0):
     return f"{value:,.{digits}f}"
 
 
-def cells(title, c, rust):
-    """The two numbers of a pair, with their ratio where it is shown."""
-    digits = 1 if title == "locked" else 0
+def heads(title):
+    """What stands above the cells of a pair."""
+    return {ALL: ["C", "rnull", "ratio", REFERENCE], OWN: ["C", "rnull", "ratio"]}.get(title, ["C", "rnull"])
+
+
+def cells(measurement, row, title, get):
+    """The numbers of a pair, with their ratio where it is shown."""
+    c, rust = (get(measurement, row, who) for who in (C, RUST))
+    digits = 1 if title == LOCKED else 0
     found = [number(c, digits), number(rust, digits)]
-    if title in WITH_RATIO:
+    if title in (OWN, ALL):
         found.append(f"{rust / c:.2f}" if c and rust is not None else "-")
+    if title == ALL:
+        found.append(number(get(measurement, row, REFERENCE)))
     return found
 
 
@@ -46,31 +55,44 @@ def align(table, titles):
         yield " | ".join(" ".join(group) for group in padded).rstrip()
 
 
-def above(measurement, row):
-    """In what rnull costs more than null_blk, which it must not."""
-    own = measurement.own(row, RUST), measurement.own(row, C)
-    locked = (measurement.get(row, who, "locked") for who in (RUST, C))
-    words = []
-    if None not in own and own[0] > own[1] + 0.5:
-        words.append("driver")
-    rust, c = locked
-    if None not in (rust, c) and rust > c * 1.003 + 0.05:
-        words.append("locked")
-    return " ".join(words)
+def at_or_below(c, rust, part, least):
+    """Whether rnull costs no more than null_blk, but for what runs of the same differ in; None if one does not do it."""
+    return None if None in (c, rust) else rust <= c * (1 + part) + least
+
+
+# What is asked of every row, the hardest last: title, how much more may be chance (a part, a number), the cost.
+BARS = [
+    ("driver", 0, 0.5, PAIRS[OWN]),
+    ("locked", 0.003, 0.05, PAIRS[LOCKED]),
+    ("all", 0.003, 0, PAIRS[ALL]),
+]
+
+
+def verdicts(measurement, row):
+    """For each bar whether the row is at or below C."""
+    found = [(*(cost(measurement, row, who) for who in (C, RUST)), part, least) for _, part, least, cost in BARS]
+    return [at_or_below(*each) for each in found]
 
 
 def of_rows(measurement):
     """The table, as lines."""
-    titles, head = [""], [["row"]]
-    for title, _ in PAIRS:
-        head.append(["C", "rnull"] + (["ratio"] if title in WITH_RATIO else []))
-        titles.append(title)
-    table = [[*head, [REFERENCE], [""]]]
+    titles = ["", *PAIRS, "at or below C"]
+    table = [[["row"], *(heads(title) for title in PAIRS), [title for title, *_ in BARS]]]
     for row in measurement.rows:
-        pairs = [cells(title, get(measurement, row, C), get(measurement, row, RUST)) for title, get in PAIRS]
-        table.append([[row], *pairs, [number(measurement.get(row, REFERENCE, "instructions", NOT_COPY))], [above(measurement, row)]])
+        pairs = [cells(measurement, row, title, get) for title, get in PAIRS.items()]
+        words = [{True: "ok", False: "ABOVE", None: "-"}[verdict] for verdict in verdicts(measurement, row)]
+        table.append([[row], *pairs, words])
     lines = list(align(table, titles))
     return [over(titles, lines[-1]), lines[0], "-" * max(map(len, lines)), *lines[1:]]
+
+
+def of_bars(measurement):
+    """For each bar how many rows are at or below C, as lines."""
+    every = [verdicts(measurement, row) for row in measurement.rows]
+    for index, (title, *_) in enumerate(BARS):
+        found = [row[index] for row in every if row[index] is not None]
+        if found:
+            yield f"{title}: {sum(found)} of {len(found)} rows at or below C"
 
 
 def over(titles, line):
@@ -86,4 +108,5 @@ def of_memory(measurement):
     for what, text in (("per-page", "bytes for 4 KiB of data"), ("per-request", "bytes for an idle request")):
         c, rust = (measurement.memory.get((what, who)) for who in (C, RUST))
         if c is not None or rust is not None:
-            yield f"{text}: {C} {number(c)}, {RUST} {number(rust)}"
+            verdict = {True: ", ok", False: ", ABOVE", None: ""}[at_or_below(c, rust, 0.01, 0)]
+            yield f"{text}: {C} {number(c)}, {RUST} {number(rust)}{verdict}"

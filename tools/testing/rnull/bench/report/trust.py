@@ -39,6 +39,6 @@ def doubts(measurement):
         if apart > ALL_MAY_DIFFER:
             differ = wavering(measurement, runs)
             found.append(f"{row}: the kernel's instructions with {driver} are {100 * apart:.2f} % apart ({differ})")
-    if not repeated:
+    if measurement.runs and not repeated:
         found.append("nothing was run twice")
     return worst, found
