@@ -10,6 +10,7 @@ import budget
 import chart
 import compare
 import goals
+import publish
 import sharing
 import table
 import trust
@@ -61,6 +62,7 @@ def parse():
     parser.add_argument("--write-budget", help="lower the numbers in such a file, or write it")
     parser.add_argument("--because", default="", help="why --write-budget may raise numbers, too")
     parser.add_argument("--compare", metavar="OLD.csv", help="show what changed since an older measurement")
+    parser.add_argument("--publish", metavar="DIR", help="write chart and tables there, if they can be trusted")
     parser.add_argument("--driver", default="rnull", help="whose changes are shown (default: rnull)")
     parser.add_argument("--sharing", action="append", default=[], help="directory of a boot that recorded all stores")
     parser.add_argument("--symbols", metavar="ROW", help="show the functions of a row")
@@ -110,6 +112,8 @@ def main():
     wrong += [*doubts, *sharing.doubts(measurement)]
     for doubt in wrong:
         print(f"not to be trusted: {doubt}")
+    if arguments.publish and not wrong:
+        publish.write(arguments.publish, measurement)
     if measurement.runs and not wrong:
         print(f"repeated runs: driver parts equal to the integer, totals within {100 * worst:.2f} %")
     return 1 if wrong else 0

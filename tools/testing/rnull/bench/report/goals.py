@@ -71,17 +71,21 @@ GOALS = [
 ]
 
 
+def restated(measurement):
+    """(title, budget, C when it was set, C here, budget here, rnull), of what was measured of both."""
+    for title, budget, then, cost in GOALS:
+        c, rust = cost(measurement, C), cost(measurement, RUST)
+        if None not in (c, rust):
+            yield title, budget, then, c, c * budget / then, rust
+
+
 def lines(measurement):
     """A table: each goal as it was set, then restated, then what is."""
     rows = [[["goal"], ["budget", "of C's"], ["C", "budget", "rnull"], [""]]]
-    for title, budget, then, cost in GOALS:
-        c, rust = cost(measurement, C), cost(measurement, RUST)
-        if c is None or rust is None:
-            continue
-        restated = c * budget / then
-        state = "met" if rust <= restated else f"{rust / restated:.2f} times"
+    for title, budget, then, c, limit, rust in restated(measurement):
+        state = "met" if rust <= limit else f"{rust / limit:.2f} times"
         digits = 1 if then < 10 else 0
-        columns = [number(value, digits) for value in (budget, then, c, restated, rust)]
+        columns = [number(value, digits) for value in (budget, then, c, limit, rust)]
         rows.append([[title], columns[:2], columns[2:], [state]])
     if len(rows) > 1:
         yield ""

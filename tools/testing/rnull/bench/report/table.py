@@ -6,12 +6,13 @@ from classes import ALLOCATION, BLOCK, CLASSES, COPY, SYNC
 C, RUST, REFERENCE = "null_blk", "rnull", "brd"
 NOT_COPY = tuple(name for name in CLASSES if name != COPY)
 
-OWN, ALL, LOCKED = "driver+abstr.", "all but copies", "locked"
+OWN, SYNC_TITLE, ALL, LOCKED = "driver+abstr.", "lock/tree/timer", "all but copies", "locked"
+MEMORY_FIGURES = {"per-page": "bytes for 4 KiB of data", "per-request": "bytes for an idle request"}
 
 # Title -> the function from (measurement, row, driver) to the number.
 PAIRS = {
     OWN: lambda m, row, who: m.own(row, who),
-    "lock/tree/timer": lambda m, row, who: m.get(row, who, "instructions", (SYNC,)),
+    SYNC_TITLE: lambda m, row, who: m.get(row, who, "instructions", (SYNC,)),
     "allocation": lambda m, row, who: m.get(row, who, "instructions", (ALLOCATION,)),
     "block layer": lambda m, row, who: m.get(row, who, "instructions", (BLOCK,)),
     ALL: lambda m, row, who: m.get(row, who, "instructions", NOT_COPY),
@@ -105,7 +106,7 @@ def over(titles, line):
 
 def of_memory(measurement):
     """The memory figures, as lines."""
-    for what, text in (("per-page", "bytes for 4 KiB of data"), ("per-request", "bytes for an idle request")):
+    for what, text in MEMORY_FIGURES.items():
         c, rust = (measurement.memory.get((what, who)) for who in (C, RUST))
         if c is not None or rust is not None:
             verdict = {True: ", ok", False: ", ABOVE", None: ""}[at_or_below(c, rust, 0.01, 0)]
