@@ -47,7 +47,7 @@ def measured(measurement):
 
 
 def lowered(old, measurement, reason):
-    """(The budget after a measurement, sentences about what it may not raise); functions only explain, and are as measured."""
+    """(The budget after a measurement, sentences about what it may not raise); functions are always as measured."""
     new, refused = dict(old), []
     for row in measured(measurement):
         limits = old.get(row, {})

@@ -28,7 +28,8 @@ GROUPS = {
 PARTS = {"uring1": "io_uring", "uring32": "io_uring, 32 at once", "4k": "4 KiB", "128k": "128 KiB"}
 
 GROUP_AT, ROW_AT, PANEL_AT = 16, 220, 386
-PANEL, BEYOND, NUMBERS, APART = 130, 34, (92, 146), 172  # widths: of 100 %, of what can be more, of the two numbers, of all that
+PANEL, BEYOND = 130, 34  # the widths of 100 % and of what can be more
+NUMBERS, APART = (92, 146), 172  # from the end of a panel to the two numbers, to the next panel
 TOP, STEP, GAP = 108, 17, 9
 INK, FAINT, GREY, BLUE, ORANGE = "#1a1a1a", "#5c5c5c", "#dcdcdc", "#16507a", "#e07b00"
 STYLE = f"""

@@ -32,7 +32,8 @@ RULES = [
     (ALLOCATION, r"_?_?(slab|kmem_cache|kmalloc|kfree|kzalloc|krealloc|kvmalloc|mempool|alloc_pages|free_pages)"),
     (ALLOCATION, r"_?_?_?(slab_alloc|slab_free)|_?_?(alloc|free)_(frozen|unref|pages|from_pcs|to_pcs|to_partial)"),
     (ALLOCATION, r"get_(from_)?(partial|page_from)|new_slab|free_slab|biovec_slab|__rmqueue|rmqueue|prep_new_page|"
-                 r"free_(frozen|unref|one|tail)|__free_|___slab|zone_watermark|__mod_zone_page|policy_node|zone_statistics|kvfree"),
+                 r"free_(frozen|unref|one|tail)|__free_|___slab|zone_watermark|__mod_zone_page|policy_node|"
+                 r"zone_statistics|kvfree"),
     (BLOCK, r"_?_?(blk|bio|bdev|blkdev|submit_bio|elv|dd_|kyber|sbitmap|disk_|part_|bvec|block_|wbt_|rq_|"
             r"should_fail_bio|bd_|I_BDEV|flush_busy|req_)"),
 ]

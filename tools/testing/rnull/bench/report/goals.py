@@ -41,7 +41,9 @@ def locked(row):
 
 
 # From the driver's word that a request is done until its tag is free; what becomes of the bio is the same for everybody.
-ENDING = re.compile(r"(__)?blk_mq_(end_request|end_request_batch|free_request|put_tags?)$|blk_update_request$|sbitmap_queue_(clear|wake)")
+ENDING = re.compile(
+    r"(__)?blk_mq_(end_request|end_request_batch|free_request|put_tags?)$|blk_update_request$|sbitmap_queue_(clear|wake)"
+)
 
 
 def ending(row):

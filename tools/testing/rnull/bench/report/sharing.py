@@ -68,7 +68,8 @@ def check(measurement):
     for what, driver in measurement.sharing:
         shared = shared_lines(measurement, what, driver)
         if driver == RUST and shared:
-            yield f"not ok sharing {what} - {sum(shared.values())} cache lines are written from both CPUs: {'; '.join(shared)}"
+            writers = "; ".join(shared)
+            yield f"not ok sharing {what} - {sum(shared.values())} cache lines are written from both CPUs: {writers}"
         elif driver == RUST:
             yield f"ok sharing {what}"
     yield from (f"not ok sharing - {doubt}" for doubt in doubts(measurement))

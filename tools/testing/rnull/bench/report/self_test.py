@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Checks the judges of the benchmark on measurements that are made up: each must say no where it should."""
+
+import csv
+import sys
+import tempfile
+from pathlib import Path
+
+import budget
+import sharing
+import table
+import trust
+from measurement import HEADER, SHARING, Measurement
+
+ROW = "null/direct/psync"
+failed = False
+
+
+def check(name, passed):
+    """A line as test suites print it."""
+    global failed
+    failed = failed or not passed
+    print(f"ok {name}" if passed else f"not ok {name} - see {Path(__file__).name}")
+
+
+def measurement(directory, *lines):
+    """Of (row, driver, boot, turn, class, symbol, instructions, locked)."""
+    path = directory / "counts.csv"
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(HEADER)
+        for row, driver, boot, turn, kind, symbol, count, locked in lines:
+            writer.writerow([row, driver, boot, turn, 1, 4096, kind, symbol, count, 0, locked, 0, 0])
+    return Measurement(path)
+
+
+def rnull(directory, own, locked=10):
+    """A measurement of rnull that costs so much in its driver, beside null_blk at 100."""
+    c = [(ROW, "null_blk", 0, 0, "block", "blk", 2000, 10), (ROW, "null_blk", 0, 0, "driver", "queue", 100, 0)]
+    rust = [(ROW, "rnull", 0, 1, "block", "blk", 2000, locked), (ROW, "rnull", 0, 1, "driver", "serve", own, 0)]
+    return measurement(directory, *c, *rust)
+
+
+def check_budget(directory):
+    """Growth is refused, and its function named; a lower number is taken over; a rise needs a reason."""
+    path = directory / "budget.csv"
+    check("budget: the first is written", budget.write(path, rnull(directory, 50), "") == [])
+    verdicts = {own: list(budget.check(rnull(directory, own), budget.read(path)))[0] for own in (50, 53, 54, 40)}
+    check("budget: the same passes, so do three more", all(verdicts[own].startswith("ok") for own in (50, 53, 40)))
+    check("budget: four more fail", verdicts[54].startswith("not ok") and "serve +4.0" in verdicts[54])
+    locked = list(budget.check(rnull(directory, 50, locked=11), budget.read(path)))
+    check("budget: a locked operation more fails", "locked operations" in locked[0])
+    missing = list(budget.check(measurement(directory), budget.read(path)))
+    check("budget: what was not measured fails", missing[0].startswith("not ok"))
+    check("budget: what has no budget fails", list(budget.check(rnull(directory, 50), {}))[0].startswith("not ok"))
+    check("budget: it does not rise by itself", bool(budget.write(path, rnull(directory, 60), "")))
+    check("budget: the refused number is not written", budget.read(path)[ROW][budget.OWN][0] == 50)
+    budget.write(path, rnull(directory, 52), "")
+    check("budget: it does not creep up", budget.read(path)[ROW][budget.OWN][0] == 50)
+    budget.write(path, rnull(directory, 40), "")
+    check("budget: it falls", budget.read(path)[ROW][budget.OWN][0] == 40)
+    check("budget: it rises with a reason", budget.write(path, rnull(directory, 60), "why") == [])
+    check("budget: the reason is kept", budget.read(path)[ROW][budget.OWN] == (60, "why"))
+
+
+def check_table(directory):
+    """The verdicts of a row: driver, locked, all."""
+    check("table: below C", table.verdicts(rnull(directory, 99), ROW) == [True, True, True])
+    check("table: above C", table.verdicts(rnull(directory, 110, 11), ROW) == [False, False, False])
+    alone = measurement(directory, (ROW, "null_blk", 0, 0, "driver", "c", 1, 0))
+    check("table: not measured", table.verdicts(alone, ROW) == [None] * 3)
+
+
+def check_trust(directory):
+    """What was run twice must come out the same."""
+
+    def doubts(first, second, kind):
+        other = [(ROW, "rnull", boot, 0, "block", "other", 10000, 0) for boot in (0, 1)]
+        mine = [(ROW, "rnull", boot, 0, kind, "some_function", count, 0) for boot, count in enumerate((first, second))]
+        return trust.doubts(measurement(directory, *other, *mine))[1]
+
+    check("trust: the same", doubts(100, 100, "driver") == [])
+    check("trust: the driver differs", "some_function by 1.0" in doubts(100, 101, "driver")[0])
+    check("trust: all differs a little", doubts(100, 120, "block") == [])
+    check("trust: all differs", "some_function" in doubts(100, 140, "block")[0])
+    check("trust: one run alone", trust.doubts(rnull(directory, 50))[1] != [])
+
+
+def check_sharing(directory):
+    """A line that rnull shares fails; so does a run in which C is not seen to share."""
+
+    def lines(c, rust):
+        written = [(SHARING, who, 0, 0, "share/write", "all", 9, 0) for who in ("null_blk", "rnull")]
+        counts = {"null_blk": c, "rnull": rust}
+        shared = [(SHARING, who, 0, 0, "share/write", "f", count, 0) for who, count in counts.items() if count]
+        return [line.split(" - ")[0] for line in sharing.check(measurement(directory, *written, *shared))]
+
+    check("sharing: C alone shares", lines(1, 0) == ["ok sharing share/write"])
+    check("sharing: rnull shares", lines(1, 1) == ["not ok sharing share/write"])
+    check("sharing: nobody is seen to share", lines(0, 0) == ["ok sharing share/write", "not ok sharing"])
+
+
+def main():
+    """All checks."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        check_budget(directory)
+        check_table(directory)
+        check_trust(directory)
+        check_sharing(directory)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
