@@ -4,7 +4,7 @@
 # Kbuild is what the kernel's own build system reads here; it never reads this file.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench kernel debug-kernel modules clean-cache
+.PHONY: help run test soak bench kernel debug-kernel modules clean-cache
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -14,6 +14,9 @@ run: ## verified I/O on /dev/rnullb0 in a guest, then null_blk and rnull side by
 
 test: ## all tests, with a summary (FULL=1: all guest tests on the debug kernel, too)
 	@tools/testing/rnull/run
+
+soak: ## queues, power, rmdir, unload, CPUs: each changed 1000 times under I/O, on both kernels
+	@ROUNDS=1000 RNULL_PATIENCE=40 tools/testing/rnull/run soak debug-soak
 
 bench: ## what an I/O costs in instructions, null_blk beside rnull (scripts/bench --help shows more)
 	@scripts/bench
