@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Does one thing to a driver again and again while several threads do verified I/O on its disk.
+ * Repeats one change to a driver while several threads do verified I/O on its disk.
  *
  * usage: soak queues|power|rmdir|cpus ROUNDS DIRECTORY     a directory in configfs that need not exist
  *        soak unload ROUNDS FILE MODULE DISK PARAMETERS
