@@ -211,6 +211,16 @@ static void *overlap_reader(void *arg)
 	return NULL;
 }
 
+static unsigned long overlap_changes(void)
+{
+	unsigned long changes;
+
+	pthread_mutex_lock(&overlap.lock);
+	changes = overlap.changes;
+	pthread_mutex_unlock(&overlap.lock);
+	return changes;
+}
+
 /*
  * overlap DISK BLOCK MILLISECONDS
  *
@@ -227,7 +237,9 @@ static int overlapping(const char *path, size_t block, long milliseconds)
 		if (pthread_create(&threads[i], NULL, i < 2 ? overlap_writer : overlap_reader,
 				   (void *)i))
 			die("pthread_create");
-	nanosleep(&time, NULL);
+	/* Longer where the machine is too busy for the threads to meet. */
+	for (int i = 0; i < 30 && overlap_changes() < 10; i++)
+		nanosleep(&time, NULL);
 	overlap.stop = true;
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
