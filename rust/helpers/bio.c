@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The copying of bytes from or to a page, which C inlines. */
+/* The mapping of pages for the copying of bytes, which C inlines. */
 
 #include <linux/highmem.h>
-
-__rust_helper void rust_helper_memcpy_page(struct page *dst, size_t dst_at,
-					   struct page *src, size_t src_at,
-					   size_t len)
-{
-	memcpy_page(dst, dst_at, src, src_at, len);
-}
 
 __rust_helper void rust_helper_memcpy_from_page(char *dst, struct page *src,
 						size_t src_at, size_t len)
@@ -31,4 +24,37 @@ __rust_helper void rust_helper_memset_page(struct page *page, size_t at,
 __rust_helper void rust_helper_flush_dcache_page(struct page *page)
 {
 	flush_dcache_page(page);
+}
+
+__rust_helper void rust_helper_memset_bytes(char *at, int byte, size_t len)
+{
+	memset(at, byte, len);
+}
+
+/*
+ * Maps the bytes from @at on in neighbouring pages, of which @page is the
+ * first; @len becomes smaller where pages can be mapped only one by one.
+ */
+__rust_helper void *rust_helper_bio_map(struct page *page, size_t at,
+					size_t *len)
+{
+#if defined(CONFIG_HIGHMEM) || defined(ARCH_HAS_FLUSH_ON_KUNMAP)
+	*len = min(*len, PAGE_SIZE - offset_in_page(at));
+#endif
+	return kmap_local_page(page + (at >> PAGE_SHIFT)) + offset_in_page(at);
+}
+
+__rust_helper void rust_helper_bio_unmap(void *address)
+{
+	kunmap_local(address);
+}
+
+/* Makes visible what was written to the pages through other mappings. */
+__rust_helper void rust_helper_bio_flush(struct page *page, size_t at,
+					 size_t len)
+{
+	size_t end = at + len;
+
+	for (at = round_down(at, PAGE_SIZE); at < end; at += PAGE_SIZE)
+		flush_dcache_page(page + (at >> PAGE_SHIFT));
 }

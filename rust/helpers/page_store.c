@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What a page store does to its pages in C: allocation, look-up, the lock in page->private. */
+/* What a page store does to its pages in C: allocation, look-up, the word beside them. */
 
-#include <linux/bit_spinlock.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/xarray.h>
 
-/* In page->private: held while bytes of the unit are copied; the unit is no longer in the store. */
-#define PAGE_STORE_LOCKED	0
-#define PAGE_STORE_REMOVED	1
+/* The Rust side counts on the size of a node. */
+static_assert(XA_CHUNK_SIZE == (IS_ENABLED(CONFIG_BASE_SMALL) ? 16 : 64));
 
 __rust_helper struct page *rust_helper_page_store_alloc(bool zeroed,
 							bool may_sleep)
@@ -27,56 +25,76 @@ __rust_helper void rust_helper_page_store_free(struct page *page)
 	__free_page(page);
 }
 
-/* Returns what was there: NULL if @page is now in the array, else a page or an error. */
-__rust_helper void *rust_helper_page_store_insert(struct xarray *xa,
-						  unsigned long index,
-						  struct page *page,
-						  bool may_sleep)
+__rust_helper unsigned long *rust_helper_page_store_word(struct page *page)
 {
-	return xa_cmpxchg(xa, index, NULL, page,
-			  may_sleep ? GFP_NOIO : GFP_NOWAIT);
+	return &page->private;
 }
 
-/* Starts a walk, which lasts at most as long as an RCU read section. */
-__rust_helper void rust_helper_page_store_walk(struct xa_state *xas,
-					       struct xarray *xa)
+/*
+ * Returns 1 if @page is in the array now, 0 if there is one already, else an error. The state of
+ * the look-up serves to store, too; memory for a node is allocated without the lock.
+ */
+__rust_helper int rust_helper_page_store_insert(struct xarray *xa,
+						unsigned long index,
+						struct page *page,
+						unsigned long *count,
+						bool may_sleep)
 {
-	*xas = (struct xa_state)__XA_STATE(xa, 0, 0, 0);
+	XA_STATE(xas, xa, index);
+	bool stored;
+
+	do {
+		xas_lock(&xas);
+		stored = !xas_load(&xas);
+		if (stored) {
+			xas_store(&xas, page);
+			stored = !xas_error(&xas);
+		}
+		if (stored)
+			WRITE_ONCE(*count, *count + 1);
+		xas_unlock(&xas);
+	} while (xas_nomem(&xas, may_sleep ? GFP_NOIO : GFP_NOWAIT));
+	return xas_error(&xas) ?: stored;
 }
 
-/* A neighbour of the last page is found without a descent from the root. */
-__rust_helper struct page *rust_helper_page_store_find(struct xa_state *xas,
-						       unsigned long index)
+/* The node from which the page with this index hangs, or would hang, if there is one. */
+__rust_helper struct xa_node *
+rust_helper_page_store_node(const struct xarray *xa, unsigned long index)
 {
-	void *entry;
+	void *entry = rcu_dereference_raw(xa->xa_head);
+	struct xa_node *node;
 
-	if (!xas_not_node(xas->xa_node) && index == xas->xa_index + 1) {
-		entry = xas_next(xas);
-	} else {
-		xas_set(xas, index);
-		entry = xas_load(xas);
+	if (!xa_is_node(entry))
+		return NULL;
+	node = xa_to_node(entry);
+	if (index >> node->shift >= XA_CHUNK_SIZE)
+		return NULL;
+	while (node->shift) {
+		entry = rcu_dereference_raw(
+			node->slots[(index >> node->shift) & XA_CHUNK_MASK]);
+		if (!xa_is_node(entry))
+			return NULL;
+		node = xa_to_node(entry);
 	}
-	while (xas_retry(xas, entry))
-		entry = xas_load(xas);
-	return entry;
+	return node;
 }
 
-/* Returns whether the unit of @page is still in the store; the lock is held in either case. */
-__rust_helper bool rust_helper_page_store_lock(struct page *page)
+__rust_helper struct page *
+rust_helper_page_store_slot(const struct xa_node *node, unsigned long slot)
 {
-	bit_spin_lock(PAGE_STORE_LOCKED, &page->private);
-	return !test_bit(PAGE_STORE_REMOVED, &page->private);
+	return node ? rcu_dereference_raw(node->slots[slot]) : NULL;
 }
 
-/* The holder of the lock is the only one to change other bits, so no locked operation is needed. */
-__rust_helper void rust_helper_page_store_unlock(struct page *page)
+__rust_helper void rust_helper_page_store_destroy(struct xarray *xa)
 {
-	__bit_spin_unlock(PAGE_STORE_LOCKED, &page->private);
-}
+	unsigned long index;
+	struct page *page;
 
-__rust_helper void rust_helper_page_store_set_removed(struct page *page)
-{
-	__set_bit(PAGE_STORE_REMOVED, &page->private);
+	xa_for_each(xa, index, page) {
+		rust_helper_page_store_free(page);
+		cond_resched();
+	}
+	xa_destroy(xa);
 }
 
 __rust_helper void rust_helper_page_store_resched(void)

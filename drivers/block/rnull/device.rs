@@ -175,7 +175,7 @@ impl Device {
             return Ok(Backing::Nothing);
         }
         // The data may be from a time of other blocks.
-        self.pages.set_block_size(plan.block_size)?;
+        self.pages.set_block_size(plan.block_size);
         Ok(Backing::Memory(self.pages.clone()))
     }
 }

@@ -20,15 +20,18 @@
 use crate::bindings;
 
 mod iter;
+mod window;
+
 mod segment;
 
-pub(crate) mod piece;
+mod piece;
 
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 pub(crate) mod fake;
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 mod tests;
 
+pub(crate) use self::window::Window;
 pub use self::{
     iter::Segments,
     segment::{

@@ -1,38 +1,178 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A page on its way into a store.
+//! A page of a store.
+//!
+//! Its bytes change only while the lock of its neighbourhood is held. Readers need no lock: the
+//! word `private` of its `struct page` counts the changes, so they notice that there was one while
+//! they were copying. It has the sectors that were written to as well:
+//!
+//! ```text
+//!      63                                          9 8             1   0
+//!     +---------------------------------------------+---------------+------+
+//!     | changes so far, modulo a power of two       | sectors       | busy |  64 bits, 4 KiB
+//!     +---------------------------------------------+---------------+------+
+//! ```
+//!
+//! C header: [`include/linux/seqlock.h`](srctree/include/linux/seqlock.h), which does the same.
 
-use super::copy::Source;
+use super::{
+    range::Part,
+    sectors::Sectors, //
+};
 use crate::{
     bindings,
-    block::bio::piece::Piece,
+    block::bio::{
+        FromDisk,
+        ToDisk,
+        Window, //
+    },
     page::PAGE_SIZE,
-    prelude::*, //
+    prelude::*,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Relaxed,
+            Release, //
+        },
+        barrier, //
+    },
 };
-use core::ptr::NonNull;
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+
+/// Set while bytes change.
+const BUSY: usize = 1;
+/// Where the sectors are.
+const SECTORS_SHIFT: u32 = 1;
+/// A change.
+const ONE_CHANGE: usize = 1 << (SECTORS_SHIFT + Sectors::WIDTH);
+
+/// A page that stays allocated for `'a`.
+///
+/// # Invariants
+///
+/// - `raw` is an order-0 page of a store: it is in no request, and no process maps it.
+/// - A byte that is not zero is in one of its sectors.
+#[derive(Clone, Copy)]
+pub(super) struct Page<'a> {
+    raw: NonNull<bindings::page>,
+    _page: PhantomData<&'a bindings::page>,
+}
+
+impl<'a> Page<'a> {
+    /// Names a page.
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be an order-0 page of a store, and stay allocated for `'a`.
+    #[inline]
+    pub(super) unsafe fn from_raw(raw: NonNull<bindings::page>) -> Self {
+        // INVARIANT: The caller promises the first; whoever changes a page sees to the second.
+        Self {
+            raw,
+            _page: PhantomData,
+        }
+    }
+
+    #[inline]
+    fn word(&self) -> &'a Atomic<usize> {
+        // SAFETY: By the type invariants the page is allocated; whoever has a page of a store uses
+        // the word as an atomic.
+        unsafe { Atomic::from_ptr(bindings::page_store_word(self.raw.as_ptr())) }
+    }
+
+    /// The sectors that hold data.
+    #[inline]
+    pub(super) fn sectors(&self) -> Sectors {
+        Sectors::from_bits(self.word().load(Relaxed) >> SECTORS_SHIFT)
+    }
+
+    /// Copies a part of the page, unless it changes meanwhile: then `false` is returned, and what
+    /// `to` holds is of no use.
+    #[inline]
+    pub(super) fn try_read(&self, part: Part, to: &Window<'_, FromDisk>) -> bool {
+        let before = self.word().load(Acquire);
+        if before & BUSY != 0 {
+            return false;
+        }
+        self.read(part, to);
+        // The bytes were read before it is seen that they did not change.
+        barrier::smp_rmb();
+        self.word().load(Relaxed) == before
+    }
+
+    /// Copies a part of the page, as far as `to` reaches.
+    #[inline]
+    pub(super) fn read(&self, part: Part, to: &Window<'_, FromDisk>) {
+        let len = part.len().min(to.len());
+        // SAFETY: By the type invariants the page is allocated, and not part of the window. The
+        // part lies within a page, `len` bytes of the window may be written.
+        unsafe {
+            bindings::memcpy_from_page(to.as_ptr(), self.raw.as_ptr(), part.offset(), len);
+        }
+    }
+
+    /// Copies `from` over the start of a part of the page. To be called by [`Self::change`].
+    #[inline]
+    pub(super) fn write(&self, part: Part, from: &Window<'_, ToDisk>) {
+        let len = part.len().min(from.len());
+        // SAFETY: By the type invariants the page is allocated, and not part of the window. The
+        // part lies within a page, `len` bytes of the window may be read.
+        unsafe {
+            bindings::memcpy_to_page(self.raw.as_ptr(), part.offset(), from.as_ptr(), len);
+        }
+    }
+
+    /// Sets a part of the page to zero. To be called by [`Self::change`].
+    pub(super) fn zero(&self, part: Part) {
+        // SAFETY: By the type invariants the page is allocated; the part lies within a page.
+        unsafe { bindings::memset_page(self.raw.as_ptr(), part.offset(), 0, part.len()) };
+    }
+
+    /// Runs `change`, after which the page holds the sectors that `sectors` makes of those before.
+    ///
+    /// The caller holds the lock that keeps others from doing the same.
+    #[inline]
+    pub(super) fn change(
+        &self,
+        sectors: impl FnOnce(Sectors) -> Sectors,
+        change: impl FnOnce(&Self),
+    ) {
+        let word = self.word();
+        let before = word.load(Relaxed);
+        word.store(before | BUSY, Relaxed);
+        // That it is busy is seen before any byte that changes.
+        barrier::smp_wmb();
+        change(self);
+        let held = Sectors::from_bits(before >> SECTORS_SHIFT);
+        let others = before & !(Sectors::ALL.bits() << SECTORS_SHIFT);
+        let now = others | sectors(held).bits() << SECTORS_SHIFT;
+        word.store(now.wrapping_add(ONE_CHANGE), Release);
+    }
+}
 
 /// A page that is in no tree yet.
 ///
 /// # Invariants
 ///
-/// It owns the order-0 page `raw`, and all bytes of that are initialised.
+/// It owns `page`, all of whose bytes are initialised.
 pub(super) struct NewPage {
-    raw: NonNull<bindings::page>,
+    page: Page<'static>,
 }
 
 impl NewPage {
     /// Allocates a page.
+    #[inline]
     fn new(zeroed: bool, may_sleep: bool) -> Result<Self> {
         // SAFETY: Allocating has no preconditions.
-        let page = unsafe { bindings::page_store_alloc(zeroed, may_sleep) };
+        let raw = NonNull::new(unsafe { bindings::page_store_alloc(zeroed, may_sleep) });
         Ok(Self {
-            raw: NonNull::new(page).ok_or(ENOMEM)?,
+            // SAFETY: It was just allocated, and is freed when `self` is dropped.
+            page: unsafe { Page::from_raw(raw.ok_or(ENOMEM)?) },
         })
-    }
-
-    /// The page for C.
-    pub(super) fn as_ptr(&self) -> *mut bindings::page {
-        self.raw.as_ptr()
     }
 
     /// Allocates a page of zeros.
@@ -45,23 +185,30 @@ impl NewPage {
         Self::new(true, may_sleep)
     }
 
-    /// Allocates a page that holds the next bytes of `from`; [`None`] if there are too few of them.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::zeroed`].
-    pub(super) fn filled(from: &mut impl Source, may_sleep: bool) -> Result<Option<Self>> {
-        let page = Self::new(false, may_sleep)?;
-        // SAFETY: The page stays allocated while `page` lives, and a page is what it is.
-        let copied = from.copy_to(unsafe { Piece::new(page.raw, 0, PAGE_SIZE) });
-        // INVARIANT: It was just allocated, and all of it written.
-        Ok((copied == PAGE_SIZE).then_some(page))
+    /// Allocates a page without waiting, and fills it with `from`; [`None`] if that is shorter than
+    /// a page or there is no memory.
+    #[inline]
+    pub(super) fn filled(part: Part, from: &Window<'_, ToDisk>) -> Option<Self> {
+        if !part.is_page() || from.len() < PAGE_SIZE {
+            return None;
+        }
+        let new = Self::new(false, false).ok()?;
+        // INVARIANT: It was just allocated, and all of it written. The sectors say so.
+        new.page
+            .change(|_| Sectors::ALL, |page| page.write(part, from));
+        Some(new)
+    }
+
+    /// The page for C.
+    #[inline]
+    pub(super) fn as_ptr(&self) -> *mut bindings::page {
+        self.page.raw.as_ptr()
     }
 }
 
 impl Drop for NewPage {
     fn drop(&mut self) {
         // SAFETY: By the type invariants the page is ours.
-        unsafe { bindings::page_store_free(self.raw.as_ptr()) };
+        unsafe { bindings::page_store_free(self.as_ptr()) };
     }
 }

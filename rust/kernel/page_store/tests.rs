@@ -4,7 +4,10 @@
 
 #[macros::kunit_tests(rust_page_store)]
 mod suite {
-    use super::super::PageStore;
+    use super::super::{
+        sectors::GRANULE,
+        PageStore, //
+    };
     use crate::{
         block::bio::fake::Fake,
         page::PAGE_SIZE,
@@ -54,14 +57,14 @@ mod suite {
                 let (at, len) = chance.range();
                 if chance.below(4) == 0 {
                     model[at..][..len].fill(0);
-                    store.remove(at as u64, len as u64)?;
+                    store.remove_bytes(at as u64, len as u64)?;
                 } else {
                     model[at..][..len].fill(round + 1);
                     store.write_bytes(at as u64, &model[at..][..len])?;
                 }
                 check(&store, &model, &mut buffer);
             }
-            store.remove(0, u64::MAX - 1)?;
+            store.remove_bytes(0, u64::MAX - 1)?;
             check(&store, &zeros(LEN)?, &mut buffer);
         }
         Ok(())
@@ -95,11 +98,45 @@ mod suite {
             let mut other = Fake::new(&[(&[(5, 3000)], 0), (&[(1, len)], 3000)])?;
             store.read(at, &mut other.from_disk(), len as u32)?;
             assert!(other.bytes()?[..] == bytes[..]);
-            store.remove(0, 1 << 30)?;
+            store.remove_bytes(0, 1 << 30)?;
         }
         // Unwritten: all zeros, whatever the memory held.
         store.read(1 << 40, &mut fake.from_disk(), len as u32)?;
         assert!(fake.bytes()?.iter().all(|byte| *byte == 0));
+        Ok(())
+    }
+
+    #[test]
+    fn pages_go_with_their_last_sector() -> Result {
+        for block_size in [512, 65536] {
+            let store = KBox::pin_init(PageStore::new(block_size), GFP_KERNEL)?;
+            let (page, sector) = (PAGE_SIZE as u64, GRANULE as u64);
+            store.write_bytes(3 * page, &zeros(2 * PAGE_SIZE)?)?;
+            assert_eq!(store.pages(), 2);
+            // All sectors of the one but the last, in two calls that overlap.
+            store.remove_bytes(3 * page + 1, page / 2)?;
+            store.remove_bytes(3 * page, page - sector)?;
+            assert_eq!(store.pages(), 2);
+            // The last one is not covered yet.
+            store.remove_bytes(4 * page - sector, sector - 1)?;
+            assert_eq!(store.pages(), 2);
+            // All of the one that is left, with half of the next.
+            store.remove_bytes(4 * page - sector, sector + page / 2)?;
+            assert_eq!(store.pages(), 1);
+            // What was written once more has to be removed once more.
+            store.write_bytes(4 * page + 7, b"x")?;
+            store.remove_bytes(4 * page + page / 2, page / 2)?;
+            assert_eq!(store.pages(), 1);
+            store.remove_bytes(4 * page, sector)?;
+            assert_eq!(store.pages(), 0);
+            // Far apart, in one call.
+            for i in 0..50 {
+                store.write_bytes(i << (i / 2 + 12), b"far")?;
+            }
+            assert_eq!(store.pages(), 50);
+            store.remove_bytes(0, u64::MAX - 1)?;
+            assert_eq!(store.pages(), 0);
+        }
         Ok(())
     }
 
@@ -114,7 +151,7 @@ mod suite {
                 model[at..][..700].fill(chance.below(255) as u8 + 1);
                 store.write_bytes(at as u64, &model[at..][..700])?;
             }
-            store.set_block_size(block_size)?;
+            store.set_block_size(block_size);
             check(&store, &model, &mut buffer);
         }
         Ok(())
@@ -129,8 +166,8 @@ mod suite {
         let mut byte = [0];
         store.read_bytes(u64::MAX - 1, &mut byte)?;
         assert_eq!(byte, *b"d");
-        assert_eq!(store.remove(end, 5), Err(EINVAL));
-        assert_eq!(store.remove(end, 4), Ok(()));
+        assert_eq!(store.remove_bytes(end, 5), Err(EINVAL));
+        assert_eq!(store.remove_bytes(end, 4), Ok(()));
         store.read_bytes(u64::MAX - 1, &mut byte)?;
         assert_eq!(byte, [0]);
         Ok(())

@@ -1,179 +1,269 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The copying of a range of bytes to or from a tree, unit by unit.
+//! The copying of a range of bytes to or from a tree.
+//!
+//! It goes in chunks, each of which takes one look-up, one RCU read section and, for writing, one
+//! lock. Within a chunk it copies page by page, for as long as a window of the other memory lasts.
+//! Where a page and a window end in different places, the page is put together from several.
 
 use super::{
-    copy::{
-        Sink,
-        Source, //
+    copy::Memory,
+    page::{
+        NewPage,
+        Page, //
     },
-    exclusion::{
+    range::{
         self,
-        Held, //
+        Chunk,
+        Part, //
     },
-    page::NewPage,
     tree::{
-        Tree,
-        Walk, //
-    },
-    unit::{
-        Span,
-        Unit, //
+        Held,
+        Tree, //
     },
 };
 use crate::{
-    page::{
-        PAGE_SHIFT,
-        PAGE_SIZE, //
+    block::bio::{
+        FromDisk,
+        ToDisk,
+        Window, //
     },
     prelude::*, //
 };
 
-/// Copies `len` bytes out of the tree.
-pub(super) fn read(tree: &Tree, unit: Unit, at: u64, len: usize, to: &mut impl Sink) -> Result {
-    let spans = unit.spans(at, len)?;
-    let mut walk = tree.walk();
-    for span in spans {
-        if span.begins_node() {
-            // Where RCU read sections cannot be preempted, they should be short.
-            drop(walk);
-            walk = tree.walk();
+/// Copies `len` bytes out of a tree with blocks of so many pages.
+pub(super) fn read(
+    tree: &Tree,
+    block_pages: usize,
+    at: u64,
+    len: usize,
+    to: &mut impl Memory<FromDisk>,
+) -> Result {
+    let end = range::end(at, len as u64)?;
+    let mut at = at;
+    while at < end {
+        let chunk = Chunk::new(at, end);
+        at += chunk.left() as u64;
+        if block_pages == 1 {
+            read_pages(tree, chunk, to);
+        } else {
+            read_held(&tree.hold(chunk.page()), chunk, to);
         }
-        read_span(&mut walk, &span, to);
     }
     Ok(())
 }
 
-/// Copies the bytes of one unit.
+/// Copies a chunk, no page of which may be mixed from before and after a change.
 #[inline]
-fn read_span(walk: &mut Walk<'_>, span: &Span, to: &mut impl Sink) {
-    let mut unit = Held::wait(walk, span.first);
-    for part in span.parts() {
-        let from = unit.as_mut().and_then(|unit| unit.piece(part));
-        to.take(from, part.len());
+fn read_pages(tree: &Tree, mut chunk: Chunk, to: &mut impl Memory<FromDisk>) {
+    let walk = tree.walk(chunk.page());
+    loop {
+        // Whole parts, for as long as the window lasts.
+        let lent = to.window(chunk.left(), |window| {
+            while let Some(part) = chunk.part() {
+                let Some(bytes) = window.split_off(part.len()) else {
+                    break;
+                };
+                match walk.page(part) {
+                    None => bytes.zero(),
+                    Some(page) if page.try_read(part, &bytes) => (),
+                    Some(_) => read_again(tree, part, &bytes),
+                }
+                chunk.pass(part);
+            }
+            window.len()
+        });
+        let Some(part) = chunk.part() else { break };
+        match lent {
+            // All of the window was used.
+            Some(0) => (),
+            Some(_) => {
+                read_part(&tree.hold(part.page()), part, to);
+                chunk.pass(part);
+            }
+            None => break,
+        }
     }
 }
 
-/// Copies `len` bytes into the tree.
+/// Copies a part of a page that is being changed, once that is done.
+#[cold]
+fn read_again(tree: &Tree, part: Part, to: &Window<'_, FromDisk>) {
+    match tree.hold(part.page()).page(part) {
+        None => to.zero(),
+        Some(page) => page.read(part, to),
+    }
+}
+
+/// Copies a chunk that nobody can change.
+fn read_held(held: &Held<'_>, mut chunk: Chunk, to: &mut impl Memory<FromDisk>) {
+    while let Some(part) = chunk.part() {
+        read_part(held, part, to);
+        chunk.pass(part);
+    }
+}
+
+/// Copies a part of a page that nobody can change, to as many windows as it takes.
+fn read_part(held: &Held<'_>, part: Part, to: &mut impl Memory<FromDisk>) {
+    let page = held.page(part);
+    let mut rest = part;
+    while rest.len() > 0 {
+        let lent = to.window(rest.len(), |window| {
+            let (now, later) = rest.split(window.len());
+            match page {
+                None => window.zero(),
+                Some(page) => page.read(now, window),
+            }
+            rest = later;
+            window.clear();
+        });
+        if lent.is_none() {
+            break;
+        }
+    }
+}
+
+/// Copies `len` bytes into a tree with blocks of so many pages.
 pub(super) fn write(
     tree: &Tree,
-    unit: Unit,
+    block_pages: usize,
     may_sleep: bool,
     at: u64,
     len: usize,
-    from: &mut impl Source,
+    from: &mut impl Memory<ToDisk>,
 ) -> Result {
-    let spans = unit.spans(at, len)?;
-    let mut walk = tree.walk();
-    for span in spans {
-        if span.begins_node() {
-            // As for reading.
-            drop(walk);
-            walk = tree.walk();
-        }
-        while !write_span(&mut walk, &span, from) {
-            // Memory is allocated outside the read section, and with no lock held.
-            drop(walk);
-            let done = add_pages(tree, unit, &span, may_sleep, from)?;
-            walk = tree.walk();
+    let end = range::end(at, len as u64)?;
+    let mut at = at;
+    while at < end {
+        let mut chunk = Chunk::new(at, end);
+        at += chunk.left() as u64;
+        loop {
+            let held = tree.hold(chunk.page());
+            let done = if block_pages == 1 {
+                write_pages(&held, &mut chunk, from)
+            } else {
+                write_blocks(&held, block_pages, &mut chunk, from)
+            };
             if done {
                 break;
             }
+            // Memory is waited for with no lock held.
+            drop(held);
+            add_pages(tree, chunk.block(block_pages), may_sleep)?;
         }
     }
     Ok(())
 }
 
-/// Copies bytes into one unit; `false` means that pages are missing, and nothing was copied.
+/// Copies a chunk as far as there are pages; returns whether that is all of it.
 #[inline]
-fn write_span(walk: &mut Walk<'_>, span: &Span, from: &mut impl Source) -> bool {
-    let Some(mut unit) = Held::wait(walk, span.first) else {
+fn write_pages(held: &Held<'_>, chunk: &mut Chunk, from: &mut impl Memory<ToDisk>) -> bool {
+    loop {
+        let mut missing = false;
+        // Whole parts, for as long as the window lasts.
+        let lent = from.window(chunk.left(), |window| {
+            while let Some(part) = chunk.part() {
+                let Some(page) = held.page(part) else {
+                    missing = !add_filled(held, part, window);
+                    if missing {
+                        break;
+                    }
+                    chunk.pass(part);
+                    continue;
+                };
+                let Some(bytes) = window.split_off(part.len()) else {
+                    break;
+                };
+                page.change(
+                    |sectors| sectors.with(part.touched()),
+                    |page| page.write(part, &bytes),
+                );
+                chunk.pass(part);
+            }
+            window.len()
+        });
+        let Some(part) = chunk.part() else {
+            return true;
+        };
+        match lent {
+            _ if missing => return false,
+            // All of the window was used.
+            Some(0) => (),
+            Some(_) => {
+                if let Some(page) = held.page(part) {
+                    write_part(page, part, from);
+                }
+                chunk.pass(part);
+            }
+            None => return true,
+        }
+    }
+}
+
+/// Adds the page of `part`, filled from the window before anybody can see it, so that it need not
+/// be zeroed; returns whether that could be done at once.
+#[inline]
+fn add_filled(held: &Held<'_>, part: Part, window: &mut Window<'_, ToDisk>) -> bool {
+    let Some(new) = NewPage::filled(part, window) else {
         return false;
     };
-    if !span.parts().all(|part| unit.has(part)) {
-        return false;
+    let added = held.insert(part.page(), new);
+    if added {
+        window.split_off(part.len());
     }
-    for part in span.parts() {
-        if let Some(to) = unit.piece(part) {
-            from.copy_to(to);
-        } else {
-            // Only if the block size was changed meanwhile, against the rules.
-            from.skip(part.len());
+    added
+}
+
+/// Copies a chunk block by block, as far as all the pages of these are there; returns whether that
+/// is all of it.
+fn write_blocks(
+    held: &Held<'_>,
+    block_pages: usize,
+    chunk: &mut Chunk,
+    from: &mut impl Memory<ToDisk>,
+) -> bool {
+    while chunk.left() > 0 {
+        let block = chunk.block(block_pages);
+        let complete = block.parts().all(|part| held.page(part).is_some());
+        if !complete {
+            return false;
+        }
+        for part in block.parts() {
+            if let Some(page) = held.page(part) {
+                write_part(page, part, from);
+            }
+            chunk.pass(part);
         }
     }
     true
 }
 
-/// Adds the pages that a write to `span` needs; `true` means that it is done with that.
-#[cold]
-fn add_pages(
-    tree: &Tree,
-    unit: Unit,
-    span: &Span,
-    may_sleep: bool,
-    from: &mut impl Source,
-) -> Result<bool> {
-    // A whole unit of one page is filled before anybody can see it, so it need not be zeroed.
-    if (unit.pages(), span.len()) == (1, PAGE_SIZE) {
-        let mut ahead = from.clone();
-        if let Some(page) = NewPage::filled(&mut ahead, may_sleep)? {
-            let done = tree.insert(span.first, page, may_sleep)?;
-            if done {
-                *from = ahead;
+/// Copies a part of a page from as many windows as it takes.
+fn write_part(page: Page<'_>, part: Part, from: &mut impl Memory<ToDisk>) {
+    let copy = |page: &Page<'_>| {
+        let mut rest = part;
+        while rest.len() > 0 {
+            let lent = from.window(rest.len(), |window| {
+                let (now, later) = rest.split(window.len());
+                page.write(now, window);
+                rest = later;
+                window.clear();
+            });
+            if lent.is_none() {
+                break;
             }
-            return Ok(done);
         }
-    }
-    // Its own pages, after the first of the unit.
-    tree.insert(span.first, NewPage::zeroed(may_sleep)?, may_sleep)?;
-    for part in span.parts().filter(|part| part.page() != span.first) {
-        tree.insert(part.page(), NewPage::zeroed(may_sleep)?, may_sleep)?;
-    }
-    Ok(false)
-}
-
-/// Makes `len` bytes read as zeros.
-pub(super) fn remove(tree: &Tree, unit: Unit, at: u64, len: u64) -> Result {
-    let end = at.checked_add(len).ok_or(EINVAL)?;
-    if len == 0 {
-        return Ok(());
-    }
-    let last = usize::try_from((end - 1) >> PAGE_SHIFT).map_err(|_| EINVAL)?;
-    let mut index = (at >> PAGE_SHIFT) as usize;
-    // Only units that have pages are visited.
-    while let Some(found) = tree.next(index, last) {
-        let first = unit.first(found);
-        remove_from_unit(tree, unit, first, at, end)?;
-        index = first + unit.pages();
-    }
-    Ok(())
-}
-
-/// Removes those bytes from `at` to `end` that are in the unit which starts with page `first`.
-fn remove_from_unit(tree: &Tree, unit: Unit, first: usize, at: u64, end: u64) -> Result {
-    let start = (first as u64) << PAGE_SHIFT;
-    let bytes = u64::from(unit.mask()) + 1;
-    let from = at.saturating_sub(start);
-    let to = (end - start).min(bytes);
-    if (from, to) == (0, bytes) {
-        exclusion::remove(tree, first, unit.pages());
-        return Ok(());
-    }
-    let mut walk = tree.walk();
-    for span in unit.spans(start + from, (to - from) as usize)? {
-        zero_span(&mut walk, &span);
-    }
-    Ok(())
-}
-
-/// Sets the bytes of one unit to zero where it has pages.
-fn zero_span(walk: &mut Walk<'_>, span: &Span) {
-    let Some(mut unit) = Held::wait(walk, span.first) else {
-        return;
     };
-    for part in span.parts() {
-        if let Some(piece) = unit.piece(part) {
-            piece.fill(0);
+    page.change(|sectors| sectors.with(part.touched()), copy);
+}
+
+/// Adds those pages of a block that are missing; they are zeros, as before.
+#[cold]
+fn add_pages(tree: &Tree, block: Chunk, may_sleep: bool) -> Result {
+    for part in block.parts() {
+        if tree.walk(part.page()).page(part).is_none() {
+            tree.insert(part.page(), NewPage::zeroed(may_sleep)?, may_sleep)?;
         }
     }
+    Ok(())
 }

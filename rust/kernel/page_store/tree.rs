@@ -2,13 +2,26 @@
 
 //! The XArray that owns the pages of a store.
 //!
-//! Whoever looks for a page is inside an RCU read section, a [`Walk`], and pages are freed after a
+//! Whoever looks for pages is inside an RCU read section, a [`Walk`], and pages are freed after a
 //! grace period: a page that was found stays allocated until the walk ends, whatever happens
-//! meanwhile.
+//! meanwhile. A walk is for the pages that hang from one node, and finds this node once.
+//!
+//! Page `n` has index `n + NODE_PAGES`. So there is no page in the node of index 0, the only one
+//! that an XArray does without where it can, and a page always has a node.
 //!
 //! C header: [`include/linux/xarray.h`](srctree/include/linux/xarray.h)
 
-use super::page::NewPage;
+use super::{
+    locks::Locks,
+    page::{
+        NewPage,
+        Page, //
+    },
+    range::{
+        Part,
+        NODE_PAGES, //
+    },
+};
 use crate::{
     bindings,
     prelude::*,
@@ -17,7 +30,9 @@ use crate::{
             Atomic,
             Relaxed, //
         },
-        rcu, //
+        lock::spinlock::SpinLockGuard,
+        rcu,
+        LockClassKey, //
     },
     types::{
         NotThreadSafe,
@@ -26,10 +41,7 @@ use crate::{
 };
 use core::{
     marker::PhantomData,
-    mem::{
-        self,
-        MaybeUninit, //
-    },
+    mem,
     ptr::NonNull, //
 };
 
@@ -38,110 +50,114 @@ use core::{
 /// # Invariants
 ///
 /// - `xa` is an initialised XArray whose entries are order-0 pages, each owned by it alone: they
-///   are in no request, and no process maps them.
+///   are in no request, and no process maps them. Page `n` has index `n + NODE_PAGES`.
 /// - A page leaves `xa` only to be freed after a grace period, or when the tree is dropped.
+/// - `count` is the number of pages, changed under the lock of `xa`.
 /// - `barrier` was set before the first page was given to RCU.
 #[pin_data(PinnedDrop)]
 pub(super) struct Tree {
     #[pin]
     xa: Opaque<bindings::xarray>,
+    count: Atomic<usize>,
     barrier: Atomic<bool>,
+    #[pin]
+    locks: Locks,
 }
 
 // SAFETY: Pages and XArrays belong to no thread.
 unsafe impl Send for Tree {}
 
-// SAFETY: The XArray is changed under its own lock and read under RCU; the rest is an atomic.
+// SAFETY: The XArray is changed under its own lock and read under RCU; the rest are atomics, locks.
 unsafe impl Sync for Tree {}
 
 impl Tree {
     /// An empty tree.
-    pub(super) fn new() -> impl PinInit<Self> {
+    pub(super) fn new(class: Pin<&'static LockClassKey>) -> impl PinInit<Self> {
         // INVARIANT: There are no pages yet.
         pin_init!(Self {
             // SAFETY: The slot is ours to be initialised.
             xa <- Opaque::ffi_init(|xa| unsafe { bindings::xa_init_flags(xa, 0) }),
+            count: Atomic::new(0),
             barrier: Atomic::new(false),
+            locks <- Locks::new(class),
         })
     }
 
-    /// Begins to look for pages.
+    /// The number of pages.
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Relaxed)
+    }
+
+    /// Begins to look at page `page` and its neighbours under the same node.
     #[inline]
-    pub(super) fn walk(&self) -> Walk<'_> {
+    pub(super) fn walk(&self, page: usize) -> Walk<'_> {
         let section = rcu::read_lock();
-        let mut at = MaybeUninit::uninit();
-        // SAFETY: The state is ours to be initialised, the array is valid by the type invariants.
-        unsafe { bindings::page_store_walk(at.as_mut_ptr(), self.xa.get()) };
-        // INVARIANT: The state knows no node yet, and the read section has begun.
+        // SAFETY: The array is valid by the type invariants, and the read section has begun.
+        let node = unsafe { bindings::page_store_node(self.xa.get(), index(page)) };
+        // INVARIANT: The read section keeps the node allocated, even if it leaves the array.
         Walk {
-            // SAFETY: It was just initialised.
-            at: unsafe { at.assume_init() },
+            node,
             _section: section,
             _tree: PhantomData,
         }
     }
 
-    /// Makes `page` page `index`, unless there is one already; returns whether it did.
+    /// Waits until nobody else changes page `page` and its neighbours under the same node.
+    #[inline]
+    pub(super) fn hold(&self, page: usize) -> Held<'_> {
+        let lock = self.locks.wait(page);
+        Held {
+            walk: self.walk(page),
+            tree: self,
+            _lock: lock,
+        }
+    }
+
+    /// Makes `new` page `page`, unless there is one already; returns whether it did.
     ///
     /// # Errors
     ///
     /// [`ENOMEM`] if there is no memory for the array, even after waiting for some if `may_sleep`.
-    pub(super) fn insert(&self, index: usize, page: NewPage, may_sleep: bool) -> Result<bool> {
-        let (xa, raw) = (self.xa.get(), page.as_ptr());
-        // SAFETY: The array is valid by the type invariants, the page is ours.
-        let old = unsafe { bindings::page_store_insert(xa, index, raw, may_sleep) };
-        if old.is_null() {
-            // INVARIANT: The array owns the page now.
-            mem::forget(page);
-            return Ok(true);
+    pub(super) fn insert(&self, page: usize, new: NewPage, may_sleep: bool) -> Result<bool> {
+        let (xa, count) = (self.xa.get(), self.count.as_ptr());
+        // SAFETY: The array is valid by the type invariants, the page is ours, and the count is
+        // changed under the lock of the array.
+        let stored =
+            unsafe { bindings::page_store_insert(xa, index(page), new.as_ptr(), count, may_sleep) };
+        if stored < 0 {
+            return Err(Error::from_errno(stored));
         }
-        // SAFETY: `old` is what the array returned.
-        match unsafe { bindings::xa_err(old) } {
-            0 => Ok(false),
-            error => Err(Error::from_errno(error)),
+        if stored > 0 {
+            // INVARIANT: The array owns the page now, and it was counted.
+            mem::forget(new);
         }
+        Ok(stored > 0)
     }
 
-    /// The number of the first page from `index` to `last`.
-    pub(super) fn next(&self, mut index: usize, last: usize) -> Option<usize> {
+    /// The number of the first page from `page` on, if there is one.
+    pub(super) fn next(&self, page: usize) -> Option<usize> {
+        let mut found = index(page);
         // SAFETY: The array is valid by the type invariants.
-        let page =
-            unsafe { bindings::xa_find(self.xa.get(), &mut index, last, bindings::XA_PRESENT) };
-        (!page.is_null()).then_some(index)
+        let raw = unsafe {
+            bindings::xa_find(self.xa.get(), &mut found, usize::MAX, bindings::XA_PRESENT)
+        };
+        (!raw.is_null()).then(|| found - NODE_PAGES)
     }
+}
 
-    /// Takes the lock that every change of the tree needs, to take out pages.
-    pub(super) fn change(&self) -> Change<'_> {
-        // INVARIANT: Set before any page can be erased.
-        self.barrier.store(true, Relaxed);
-        // SAFETY: The array is valid by the type invariants.
-        unsafe { bindings::xa_lock(self.xa.get()) };
-        // INVARIANT: The lock was just taken.
-        Change {
-            tree: self,
-            _cpu: NotThreadSafe,
-        }
-    }
+/// The index in the XArray of page `page`.
+#[inline]
+fn index(page: usize) -> usize {
+    // Numbers of pages that belong to bytes are not that large.
+    page.wrapping_add(NODE_PAGES)
 }
 
 #[pinned_drop]
 impl PinnedDrop for Tree {
     fn drop(self: Pin<&mut Self>) {
-        let mut index = 0;
-        while let Some(found) = self.next(index, usize::MAX) {
-            // SAFETY: The array is valid, and nobody else can reach it any more.
-            let page = unsafe { bindings::xa_load(self.xa.get(), found) };
-            // SAFETY: The array owned the page, and is destroyed without another look at it.
-            unsafe { bindings::page_store_free(page.cast()) };
-            // The number of a page is far from the largest number there is.
-            index = found.wrapping_add(1);
-            if index % 1024 == 0 {
-                // SAFETY: Stores are dropped where sleeping is allowed.
-                unsafe { bindings::page_store_resched() };
-            }
-        }
-        // SAFETY: The array is valid and not used again.
-        unsafe { bindings::xa_destroy(self.xa.get()) };
+        // SAFETY: The array is valid, owns its pages, and is not used again. Stores are dropped
+        // where sleeping is allowed.
+        unsafe { bindings::page_store_destroy(self.xa.get()) };
         if self.barrier.load(Relaxed) {
             // SAFETY: Stores are dropped where sleeping is allowed.
             unsafe { bindings::rcu_barrier() };
@@ -149,30 +165,62 @@ impl PinnedDrop for Tree {
     }
 }
 
-/// A look at a tree, during which no page that was found is freed.
+/// A look at the pages that hang from one node, during which no page that was found is freed.
 ///
 /// # Invariants
 ///
-/// `at` is the state of a walk over the array of a tree that lives during `'a`. The walk began in
+/// `node` is null or a node of the lowest level of a tree that lives during `'a`. It was found in
 /// the RCU read section that lasts as long as this exists.
 pub(super) struct Walk<'a> {
-    at: bindings::xa_state,
+    node: *mut bindings::xa_node,
     _section: rcu::Guard,
     _tree: PhantomData<&'a Tree>,
 }
 
 impl Walk<'_> {
-    /// Looks for page `index`, which is cheap right after a look for its predecessor.
+    /// Finds the page of `part`, which must be one of those that the walk was begun for.
     #[inline]
-    pub(super) fn find(&mut self, index: usize) -> Option<NonNull<bindings::page>> {
-        // SAFETY: By the type invariants the state is valid and the read section lasts.
-        NonNull::new(unsafe { bindings::page_store_find(&mut self.at, index) })
+    pub(super) fn page(&self, part: Part) -> Option<Page<'_>> {
+        // SAFETY: By the type invariants the node is allocated if it is not null.
+        let raw = unsafe { bindings::page_store_slot(self.node, part.page() % NODE_PAGES) };
+        // SAFETY: It is a page of the tree, or was one since the read section began, and is not
+        // freed before this ends.
+        NonNull::new(raw).map(|raw| unsafe { Page::from_raw(raw) })
+    }
+}
+
+/// The right to change the pages that hang from one node.
+pub(super) struct Held<'a> {
+    walk: Walk<'a>,
+    tree: &'a Tree,
+    // Given back after the walk has ended.
+    _lock: SpinLockGuard<'a, ()>,
+}
+
+impl Held<'_> {
+    /// Finds the page of `part`, as [`Walk::page`] does.
+    #[inline]
+    pub(super) fn page(&self, part: Part) -> Option<Page<'_>> {
+        self.walk.page(part)
     }
 
-    /// As [`Self::find`], where that is not worth a copy of its code.
-    #[inline(never)]
-    pub(super) fn find_far(&mut self, index: usize) -> Option<NonNull<bindings::page>> {
-        self.find(index)
+    /// Adds a page without waiting for memory; returns whether it did.
+    #[inline]
+    pub(super) fn insert(&self, page: usize, new: NewPage) -> bool {
+        self.tree.insert(page, new, false) == Ok(true)
+    }
+
+    /// Takes the lock that every change of the tree needs, to take out pages.
+    pub(super) fn change(&self) -> Change<'_> {
+        // INVARIANT: Set before any page can be erased.
+        self.tree.barrier.store(true, Relaxed);
+        // SAFETY: The array is valid by the type invariants.
+        unsafe { bindings::xa_lock(self.tree.xa.get()) };
+        // INVARIANT: The lock was just taken.
+        Change {
+            tree: self.tree,
+            _cpu: NotThreadSafe,
+        }
     }
 }
 
@@ -187,8 +235,8 @@ pub(super) struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Takes out page `index`, if there is one. Walkers may use it until they end.
-    pub(super) fn erase(&mut self, index: usize) {
+    /// Takes out page `page`, if there is one. Walkers may use it until they end.
+    pub(super) fn erase(&mut self, page: usize) {
         /// Frees a page.
         ///
         /// # Safety
@@ -204,13 +252,16 @@ impl Change<'_> {
         }
 
         // SAFETY: By the type invariants the array is valid and its lock held.
-        let page = unsafe { bindings::__xa_erase(self.tree.xa.get(), index) };
-        if let Some(page) = NonNull::new(page.cast::<bindings::page>()) {
+        let raw = unsafe { bindings::__xa_erase(self.tree.xa.get(), index(page)) };
+        if let Some(raw) = NonNull::new(raw.cast::<bindings::page>()) {
+            // INVARIANT: The lock is held.
+            let count = &self.tree.count;
+            count.store(count.load(Relaxed).wrapping_sub(1), Relaxed);
             // SAFETY: The array owned the page. Walkers still use `page->private`, which is not in
             // the same place as this member; after a grace period no walker is left. `barrier` is
             // set, so `free` stays until it has been called.
             unsafe {
-                let head = &raw mut (*page.as_ptr()).__bindgen_anon_1.callback_head;
+                let head = &raw mut (*raw.as_ptr()).__bindgen_anon_1.callback_head;
                 bindings::call_rcu(head, Some(free));
             }
         }

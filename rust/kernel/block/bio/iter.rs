@@ -15,6 +15,7 @@ use super::{
         FromDisk,
         Segment, //
     },
+    window::Window,
 };
 use crate::{
     bindings,
@@ -178,6 +179,43 @@ impl<'a, D: Direction> Segments<'a, D> {
         // SAFETY: By the type invariants the page stays allocated during `'a`; `len` was limited to
         // its end, and the direction is that of the type.
         Some(unsafe { Segment::new(Piece::new(page, offset, len as usize)) })
+    }
+
+    /// Lends the next bytes, as many as can be addressed at once but at most `max`, then leaves out
+    /// what `f` took of them. Without a byte left, `f` is not called and [`None`] returned.
+    #[inline(always)]
+    pub(crate) fn with_window<R>(
+        &mut self,
+        max: usize,
+        f: impl FnOnce(&mut Window<'_, D>) -> R,
+    ) -> Option<R> {
+        let max = max.min(self.remaining as usize);
+        if max == 0 {
+            return None;
+        }
+        let range = self.range()?;
+        let at = range.bv_offset as usize + self.done as usize;
+        let mut len = max.min((range.bv_len - self.done).min(self.in_bio) as usize);
+        // SAFETY: By the type invariants the range has `len` bytes from here on, in neighbouring
+        // pages that stay allocated during `'a`. `len` becomes the number that was mapped.
+        let start = unsafe { bindings::bio_map(range.bv_page, at, &mut len) };
+        // SAFETY: `len` bytes were mapped, and the direction is that of the type.
+        let mut window = unsafe { Window::new(start.cast(), len) };
+        if !D::FILLS {
+            // SAFETY: These bytes are in the range.
+            unsafe { bindings::bio_flush(range.bv_page, at, len) };
+        }
+        let result = f(&mut window);
+        let taken = len.saturating_sub(window.len());
+        if D::FILLS {
+            // SAFETY: As above.
+            unsafe { bindings::bio_flush(range.bv_page, at, taken) };
+        }
+        // SAFETY: It is what was mapped last, and `f`, which knew it, is gone.
+        unsafe { bindings::bio_unmap(start) };
+        // It is no more than was left in the range.
+        self.advance(taken as u32);
+        Some(result)
     }
 
     /// Finds the range that the next byte is in; [`None`] if there is no byte left.

@@ -59,18 +59,6 @@ impl Piece<'_> {
         self.len
     }
 
-    /// The piece without its first `bytes`; empty if it has no more than these.
-    #[inline]
-    pub(crate) fn skip(self, bytes: usize) -> Self {
-        let bytes = bytes.min(self.len);
-        // INVARIANT: The end stays where it was.
-        Self {
-            offset: self.offset.wrapping_add(bytes),
-            len: self.len - bytes,
-            ..self
-        }
-    }
-
     /// Checks that `at .. at + len` lies within the piece; returns where it starts in the page.
     #[inline]
     fn within(&self, at: usize, len: usize) -> Result<usize> {
@@ -78,27 +66,6 @@ impl Piece<'_> {
             return Err(EINVAL);
         }
         Ok(self.offset + at)
-    }
-
-    /// Copies the start of `from` over the start of `self`, as far as both reach.
-    ///
-    /// # Safety
-    ///
-    /// The two must not overlap.
-    #[inline]
-    pub(crate) unsafe fn copy_from(self, from: Piece<'_>) {
-        let len = self.len.min(from.len);
-        // SAFETY: By the type invariants both pages are allocated and reach far enough; the caller
-        // knows that they do not overlap.
-        unsafe {
-            bindings::memcpy_page(
-                self.page.as_ptr(),
-                self.offset,
-                from.page.as_ptr(),
-                from.offset,
-                len,
-            )
-        };
     }
 
     /// Copies the bytes from `at` on into `to`.

@@ -7,7 +7,10 @@ use crate::prelude::*;
 use core::marker::PhantomData;
 
 mod sealed {
-    pub trait Sealed {}
+    pub trait Sealed {
+        /// Whether the driver fills the memory.
+        const FILLS: bool;
+    }
 }
 
 /// Which way the bytes of a request go: [`FromDisk`] or [`ToDisk`].
@@ -52,8 +55,12 @@ pub enum FromDisk {}
 /// ```
 pub enum ToDisk {}
 
-impl sealed::Sealed for FromDisk {}
-impl sealed::Sealed for ToDisk {}
+impl sealed::Sealed for FromDisk {
+    const FILLS: bool = true;
+}
+impl sealed::Sealed for ToDisk {
+    const FILLS: bool = false;
+}
 impl Direction for FromDisk {}
 impl Direction for ToDisk {}
 
@@ -144,18 +151,6 @@ impl Segment<'_, ToDisk> {
         self.piece.flush();
         self.piece.read(at, to)
     }
-
-    /// Copies the segment over the start of `to`, which must not be shorter.
-    ///
-    /// # Safety
-    ///
-    /// `to` must not be memory of this request.
-    #[inline]
-    pub(crate) unsafe fn copy_to(&self, to: Piece<'_>) {
-        self.piece.flush();
-        // SAFETY: The caller sees to it that they do not overlap; this memory is only read.
-        unsafe { to.copy_from(self.piece) };
-    }
 }
 
 impl Segment<'_, FromDisk> {
@@ -197,19 +192,6 @@ impl Segment<'_, FromDisk> {
     #[inline]
     pub fn fill(&self, byte: u8) {
         self.piece.fill(byte);
-        self.piece.flush();
-    }
-
-    /// Copies the start of `from`, which must not be shorter, over the segment.
-    ///
-    /// # Safety
-    ///
-    /// `from` must not be memory of this request.
-    #[inline]
-    pub(crate) unsafe fn copy_from(&self, from: Piece<'_>) {
-        // SAFETY: The caller sees to it that they do not overlap; by the type invariant this memory
-        // may be written.
-        unsafe { self.piece.copy_from(from) };
         self.piece.flush();
     }
 }

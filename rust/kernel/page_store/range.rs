@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The division of a range of bytes into the pages that hold it.
+
+use super::sectors::Sectors;
+use crate::{
+    page::{
+        PAGE_SHIFT,
+        PAGE_SIZE, //
+    },
+    prelude::*,
+};
+use core::iter;
+
+/// How many pages hang from a node of the tree: one look-up finds all of them.
+pub(super) const NODE_PAGES: usize = if cfg!(CONFIG_BASE_SMALL) { 16 } else { 64 };
+
+/// The most pages that a logical block spans: no block device has blocks beyond 64 KiB, but an
+/// architecture may have as large pages.
+const MAX_BLOCK_PAGES: usize = if PAGE_SIZE < 65536 {
+    65536 / PAGE_SIZE
+} else {
+    1
+};
+
+// A block never reaches over two nodes.
+const _: () = assert!(MAX_BLOCK_PAGES <= NODE_PAGES);
+
+/// The number of pages that a block of so many bytes spans, which is a power of two.
+pub(super) fn block_pages(bytes: u32) -> usize {
+    (bytes as usize)
+        .div_ceil(PAGE_SIZE)
+        .clamp(1, MAX_BLOCK_PAGES)
+        .next_power_of_two()
+}
+
+/// The end of the `len` bytes from `at` on.
+///
+/// # Errors
+///
+/// [`EINVAL`] if it is beyond the pages that can be numbered.
+#[inline]
+pub(super) fn end(at: u64, len: u64) -> Result<u64> {
+    // The tree leaves the numbers below `NODE_PAGES` out, so the largest ones are missing.
+    const LAST: u64 = (usize::MAX - NODE_PAGES) as u64;
+
+    let end = at.checked_add(len).ok_or(EINVAL)?;
+    if end >> PAGE_SHIFT > LAST {
+        return Err(EINVAL);
+    }
+    Ok(end)
+}
+
+/// What is left of a range of bytes whose pages hang from the same node.
+///
+/// # Invariants
+///
+/// - `offset < PAGE_SIZE`.
+/// - The `left` bytes from byte `offset` of page `page` on end in a page of the same node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Chunk {
+    page: usize,
+    offset: usize,
+    left: usize,
+}
+
+impl Chunk {
+    /// The bytes from `at` to `end`, which [`end`] returned, as far as they hang from one node.
+    #[inline]
+    pub(super) fn new(at: u64, end: u64) -> Self {
+        const BYTES: u64 = (NODE_PAGES * PAGE_SIZE) as u64;
+
+        let room = BYTES - at % BYTES;
+        // INVARIANT: The rest of a division is less than the divisor; `room` ends with the node.
+        Self {
+            page: (at >> PAGE_SHIFT) as usize,
+            offset: (at % PAGE_SIZE as u64) as usize,
+            left: end.saturating_sub(at).min(room) as usize,
+        }
+    }
+
+    /// The number of the page that the next byte is in.
+    #[inline]
+    pub(super) fn page(&self) -> usize {
+        self.page
+    }
+
+    /// How many bytes are left.
+    #[inline]
+    pub(super) fn left(&self) -> usize {
+        self.left
+    }
+
+    /// Those of the next bytes that are in the same page; [`None`] if nothing is left.
+    #[inline]
+    pub(super) fn part(&self) -> Option<Part> {
+        // INVARIANT: It ends where the page does, if not before.
+        (self.left > 0).then_some(Part {
+            page: self.page,
+            offset: self.offset,
+            len: self.left.min(PAGE_SIZE - self.offset),
+        })
+    }
+
+    /// Goes on to the next page; `part` is what [`Self::part`] returned.
+    #[inline]
+    pub(super) fn pass(&mut self, part: Part) {
+        // INVARIANT: What is left starts with the next page, if it is not nothing.
+        self.page = self.page.wrapping_add(1);
+        self.offset = 0;
+        self.left = self.left.saturating_sub(part.len);
+    }
+
+    /// Those of the next bytes that are in the same block of so many pages, a power of two.
+    pub(super) fn block(&self, pages: usize) -> Self {
+        let start = (self.page & (pages - 1)) * PAGE_SIZE + self.offset;
+        // INVARIANT: It is a part of the bytes that are left.
+        Self {
+            left: self.left.min(pages * PAGE_SIZE - start),
+            ..*self
+        }
+    }
+
+    /// The parts of what is left, one for each page.
+    pub(super) fn parts(mut self) -> impl Iterator<Item = Part> {
+        iter::from_fn(move || {
+            let part = self.part()?;
+            self.pass(part);
+            Some(part)
+        })
+    }
+}
+
+/// A range of bytes within one page.
+///
+/// # Invariants
+///
+/// `offset + len <= PAGE_SIZE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    page: usize,
+    offset: usize,
+    len: usize,
+}
+
+impl Part {
+    /// The number of the page.
+    #[inline]
+    pub(super) fn page(&self) -> usize {
+        self.page
+    }
+
+    /// Where in the page the range starts.
+    #[inline]
+    pub(super) fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// The number of bytes.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The sectors with a byte in the range.
+    #[inline]
+    pub(super) fn touched(&self) -> Sectors {
+        if self.is_page() {
+            return Sectors::ALL;
+        }
+        Sectors::touched(self.offset, self.len)
+    }
+
+    /// The sectors that have no byte elsewhere.
+    #[inline]
+    pub(super) fn covered(&self) -> Sectors {
+        Sectors::within(self.offset, self.len)
+    }
+
+    /// Whether the range is a page.
+    #[inline]
+    pub(super) fn is_page(&self) -> bool {
+        self.len == PAGE_SIZE
+    }
+
+    /// Divides it: its first bytes, `len` of them unless it is shorter, then the rest.
+    #[inline]
+    pub(super) fn split(self, len: usize) -> (Self, Self) {
+        let len = len.min(self.len);
+        // INVARIANT: The first ends where the second starts, which ends where `self` does.
+        let first = Self { len, ..self };
+        let rest = Self {
+            offset: self.offset.wrapping_add(len),
+            len: self.len - len,
+            ..self
+        };
+        (first, rest)
+    }
+}
