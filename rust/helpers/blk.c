@@ -85,6 +85,39 @@ __rust_helper void rust_helper_blk_owner_put(struct module *owner)
 	module_put(owner);
 }
 
+/*
+ * Like blk_mq_stop_hw_queues() and blk_mq_start_stopped_hw_queues(), but while the
+ * number of hardware queues changes, too: there is no queue then in some places.
+ */
+__rust_helper void rust_helper_blk_stop_queues(struct request_queue *q)
+{
+	unsigned int i, count = smp_load_acquire(&q->nr_hw_queues);
+
+	for (i = 0; i < count; i++) {
+		struct blk_mq_hw_ctx *hctx = queue_hctx(q, i);
+
+		if (hctx)
+			blk_mq_stop_hw_queue(hctx);
+	}
+}
+
+__rust_helper void rust_helper_blk_start_queues(struct request_queue *q)
+{
+	unsigned int i, count = smp_load_acquire(&q->nr_hw_queues);
+
+	for (i = 0; i < count; i++) {
+		struct blk_mq_hw_ctx *hctx = queue_hctx(q, i);
+
+		if (hctx)
+			blk_mq_start_stopped_hw_queue(hctx, true);
+	}
+}
+
+__rust_helper void rust_helper_blk_unstop_queue(struct blk_mq_hw_ctx *hctx)
+{
+	clear_bit(BLK_MQ_S_STOPPED, &hctx->state);
+}
+
 struct blk_add_work {
 	struct work_struct work;
 	struct gendisk *disk;

@@ -116,10 +116,15 @@ mod request;
 
 mod hw_queue;
 
+mod queues;
+
+mod disk_data;
+
 mod map;
 
 mod context;
 
+pub(crate) use self::disk_data::DiskData;
 pub use self::{
     batch::Batch,
     context::{
@@ -137,6 +142,7 @@ pub use self::{
     },
     operations::Operations,
     plug::PlugList,
+    queues::Queues,
     request::{
         Completing,
         Idle,

@@ -199,7 +199,7 @@ impl<T: Operations> GenDiskBuilder<T> {
                 bindings::__blk_mq_alloc_disk(
                     set,
                     &mut limits,
-                    hull.queue_data_ptr(),
+                    hull.disk_data_ptr(),
                     self.class.as_ptr(),
                 )
             })

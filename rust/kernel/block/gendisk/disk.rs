@@ -56,6 +56,8 @@ impl<T: Operations> Disk<T> {
         unsafe { bindings::del_gendisk(disk) };
         // What called the driver may not have returned yet.
         self.tag_set.reap();
+        // Nobody starts it again.
+        self.hull.disk_data().cancel_timer();
         // If somebody has the disk open, it is released when they close it, which needs the
         // driver's module. One that is unloading cannot be kept, but then nobody has the disk open:
         // at most somebody is about to let go of it. Nor can one that fails to load, so that has to

@@ -6,7 +6,11 @@
 
 use crate::{
     bindings,
-    block::mq::Operations,
+    block::mq::{
+        DiskData,
+        Operations,
+        TagSet, //
+    },
     prelude::*,
     sync::{
         atomic::{
@@ -26,7 +30,7 @@ pub(super) struct Hull<T: Operations> {
     /// Whether the release of the disk gives up a reference to the owner.
     keeps_owner: Atomic<bool>,
     #[pin]
-    queue_data: T::QueueData,
+    disk_data: DiskData<T>,
 }
 
 // SAFETY: The operations do not change, and the driver's data is `Send`.
@@ -47,7 +51,7 @@ impl<T: Operations> Hull<T> {
                 ..pin_init::zeroed()
             },
             keeps_owner: Atomic::new(false),
-            queue_data <- queue_data,
+            disk_data <- TagSet::disk_data(queue_data),
         }? Error)
     }
 
@@ -62,12 +66,17 @@ impl<T: Operations> Hull<T> {
 
     /// What the driver keeps for the disk.
     pub(super) fn queue_data(&self) -> &T::QueueData {
-        &self.queue_data
+        self.disk_data.data()
+    }
+
+    /// The same with what the block crate keeps for the disk.
+    pub(super) fn disk_data(&self) -> &DiskData<T> {
+        &self.disk_data
     }
 
     /// The same, as `queuedata` of C's queue.
-    pub(super) fn queue_data_ptr(&self) -> *mut c_void {
-        (&raw const self.queue_data).cast_mut().cast()
+    pub(super) fn disk_data_ptr(&self) -> *mut c_void {
+        (&raw const self.disk_data).cast_mut().cast()
     }
 
     /// Keeps the owner until the disk is released, if it is there to stay.

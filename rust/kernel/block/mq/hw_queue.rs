@@ -6,7 +6,8 @@
 
 use super::{
     map::QueueKind,
-    Operations, //
+    Operations,
+    Queues, //
 };
 use crate::{
     bindings,
@@ -95,6 +96,14 @@ impl<'q, T: Operations> HwQueue<'q, T> {
         // SAFETY: By the type invariant, `init_hctx` has set `driver_data`, as `Retired::install`
         // does, and the slot is not dropped for `'q`.
         unsafe { &(*(*self.hctx.as_ptr()).driver_data.cast::<Slot<T>>()).data }
+    }
+
+    /// All hardware queues of the disk.
+    #[inline]
+    pub fn all(self) -> Queues<'q, T> {
+        // SAFETY: By the type invariant, this is a queue of a disk. Its data is not dropped for
+        // `'q`, and a disk that is removed waits for its callbacks before it cancels the timer.
+        unsafe { Queues::from_raw(NonNull::new_unchecked((*self.hctx.as_ptr()).queue)) }
     }
 
     /// What the driver keeps for the disk.

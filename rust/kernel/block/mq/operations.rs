@@ -11,6 +11,7 @@ use super::{
     HwQueue,
     Idle,
     PlugList,
+    Queues,
     Refused,
     RequestTimer,
     Started,
@@ -211,6 +212,13 @@ pub trait Operations: Sized + 'static {
     ///
     /// Must not sleep.
     fn poll<'q>(_hw: HwQueue<'q, Self>, _batch: &mut Batch<'_, Self>) -> u32 {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Goes on after [`Queues::tick_after`].
+    ///
+    /// Runs in hard interrupt context. Must not sleep.
+    fn tick(_queues: Queues<'_, Self>) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 

@@ -5,6 +5,7 @@
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
 use super::{
+    disk_data::DiskData,
     request::command_size,
     shared::Shared,
     vtable::Vtable,
@@ -252,6 +253,13 @@ impl<T: Operations> TagSet<T> {
         } else {
             Err(ENOMEM)
         }
+    }
+
+    /// Makes what C's queue of a disk is to point to.
+    pub(crate) fn disk_data(
+        data: impl PinInit<T::QueueData, Error>,
+    ) -> impl PinInit<DiskData<T>, Error> {
+        DiskData::new(Vtable::<T>::tick, data)
     }
 
     /// Runs `f`, which makes or exits hardware queues, while their number does not change.

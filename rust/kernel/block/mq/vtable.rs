@@ -5,6 +5,7 @@
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
 use super::{
+    disk_data::DiskData,
     request::Command,
     shared::Shared,
     Batch,
@@ -13,6 +14,7 @@ use super::{
     Idle,
     Operations,
     PlugList,
+    Queues,
     Request,
     Started,
     TimedOut, //
@@ -136,6 +138,21 @@ impl<T: Operations> Vtable<T> {
 
     /// # Safety
     ///
+    /// C calls it for the timer of a disk that [`Queues::tick_after`] has started.
+    pub(super) unsafe extern "C" fn tick(
+        timer: *mut bindings::hrtimer,
+    ) -> bindings::hrtimer_restart {
+        // SAFETY: By the safety requirement. The timer is cancelled, which waits for this callback,
+        // before the disk goes.
+        let queues = unsafe { Queues::from_raw(DiskData::<T>::queue_of(timer)) };
+        if T::HAS_TICK {
+            T::tick(queues);
+        }
+        bindings::hrtimer_restart_HRTIMER_NORESTART
+    }
+
+    /// # Safety
+    ///
     /// See [`Vtable`].
     unsafe extern "C" fn timeout(rq: *mut bindings::request) -> bindings::blk_eh_timer_return {
         // SAFETY: C holds a reference to the request, as it found it through its tag, and has
@@ -179,7 +196,11 @@ impl<T: Operations> Vtable<T> {
         from_result(|| {
             let make = || T::init_hw_queue(queue, &shared.data, index);
             // SAFETY: C initialises the queue, which has its index, and serves no requests on it.
-            unsafe { shared.retired.install(hctx, make) }?;
+            unsafe {
+                // It may be one of old that nobody has started since it was stopped.
+                bindings::blk_unstop_queue(hctx);
+                shared.retired.install(hctx, make)
+            }?;
             Ok(0)
         })
     }

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The hardware queues of a disk taken together.
+//!
+//! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
+
+use super::{
+    disk_data::DiskData,
+    Operations, //
+};
+use crate::{
+    bindings,
+    prelude::*,
+    time::Delta, //
+};
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+
+/// All hardware queues of a disk, with a timer to come back to them.
+///
+/// A driver that can take no more stops them, refuses the request with
+/// [`BlkStatus::RESOURCE`](crate::block::BlkStatus::RESOURCE), and starts them again in
+/// [`Operations::tick`]. Without stopping them, the block layer would try again and again.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::{
+///     block::{mq::{Idle, Operations, Queues, Refused}, BlkStatus},
+///     time::Delta,
+/// };
+///
+/// fn queue_rq<'q, T: Operations>(rq: Idle<'q, T>, busy: bool) -> Result<(), Refused<'q, T>> {
+///     if busy {
+///         let queues = rq.hw_queue().all();
+///         queues.stop();
+///         queues.tick_after(Delta::from_millis(1));
+///         return Err(rq.refuse(BlkStatus::RESOURCE));
+///     }
+///     rq.start().end(Ok(()));
+///     Ok(())
+/// }
+///
+/// fn tick<T: Operations>(queues: Queues<'_, T>) {
+///     queues.start();
+/// }
+/// ```
+///
+/// # Invariants
+///
+/// For `'q`, `queue` is valid, was made with a [`DiskData<T>`] that is not dropped, and a timer that
+/// is started there is cancelled before the queue goes.
+pub struct Queues<'q, T: Operations> {
+    queue: NonNull<bindings::request_queue>,
+    _data: PhantomData<&'q T::QueueData>,
+}
+
+impl<T: Operations> Clone for Queues<'_, T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Operations> Copy for Queues<'_, T> {}
+
+impl<'q, T: Operations> Queues<'q, T> {
+    /// # Safety
+    ///
+    /// The type invariant holds for `queue`.
+    #[inline]
+    pub(super) unsafe fn from_raw(queue: NonNull<bindings::request_queue>) -> Self {
+        // INVARIANT: By the safety requirement.
+        Self {
+            queue,
+            _data: PhantomData,
+        }
+    }
+
+    fn disk_data(self) -> &'q DiskData<T> {
+        // SAFETY: By the type invariant.
+        unsafe { &*(*self.queue.as_ptr()).queuedata.cast::<DiskData<T>>() }
+    }
+
+    /// What the driver keeps for the disk.
+    pub fn data(self) -> &'q T::QueueData {
+        self.disk_data().data()
+    }
+
+    /// Lets no more requests come, but for those that come already.
+    ///
+    /// Whoever stops the queues has to see to it that they are started: a disk whose queues are
+    /// stopped cannot be removed, nor can the number of its queues be changed.
+    pub fn stop(self) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::blk_stop_queues(self.queue.as_ptr()) };
+    }
+
+    /// Lets requests come again to those queues that are stopped, from another task.
+    pub fn start(self) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::blk_start_queues(self.queue.as_ptr()) };
+    }
+
+    /// Has [`Operations::tick`] called after `delay`, instead of when it was to be called before.
+    ///
+    /// The disk has one such timer. When the disk is removed, it can expire until the last request
+    /// has ended, and is then cancelled.
+    pub fn tick_after(self, delay: Delta) {
+        const_assert!(T::HAS_TICK);
+        // SAFETY: By the type invariant.
+        unsafe { self.disk_data().start_timer(self.queue, delay) };
+    }
+}
