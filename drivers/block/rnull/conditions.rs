@@ -5,24 +5,39 @@
 //! Few disks have any of it, so the way of a request asks [`Conditions::any`] once, and what is
 //! behind it is kept off that way.
 
+mod throttle;
+
 mod bad_sectors;
+
+mod bucket;
 
 mod good;
 
-pub(crate) use bad_sectors::BadSectors;
-
+use self::{
+    bad_sectors::BadSectors,
+    throttle::Throttle, //
+};
+use crate::config::Plan;
 use kernel::{
     block::{
+        badblocks::BadBlocks,
         mq::{
+            Idle,
+            Op,
             Operations,
+            Queues,
             Request, //
         },
         BlkResult,
         Sectors, //
     },
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
     }, //
 };
 
@@ -30,16 +45,23 @@ use kernel::{
 pub(crate) struct Conditions {
     /// Whether there is anything; it may come while the disk is on.
     any: Atomic<bool>,
+    throttle: Option<Pin<KBox<Throttle>>>,
     bad_sectors: BadSectors,
 }
 
 impl Conditions {
     /// Makes those of a disk that is to be added.
-    pub(crate) fn new(bad_sectors: BadSectors) -> Self {
-        Self {
-            any: Atomic::new(!bad_sectors.is_empty()),
+    pub(crate) fn new(plan: &Plan, bad_blocks: Arc<BadBlocks>) -> Result<Self> {
+        let throttle = match plan.settings.mbps {
+            0 => None,
+            mbps => Some(KBox::pin_init(Throttle::new(mbps), GFP_KERNEL)?),
+        };
+        let bad_sectors = BadSectors::new(plan, bad_blocks);
+        Ok(Self {
+            any: Atomic::new(throttle.is_some() || !bad_sectors.is_empty()),
+            throttle,
             bad_sectors,
-        }
+        })
     }
 
     /// Whether requests have to be taken through the stages below.
@@ -54,8 +76,27 @@ impl Conditions {
     }
 
     /// Decides whether a request may be started; if not, says with what it is refused.
-    pub(crate) fn admit<T: Operations>(&self, _rq: &Request<T>) -> BlkResult {
-        Ok(())
+    pub(crate) fn admit<T: Operations>(&self, rq: &Idle<'_, T>) -> BlkResult {
+        match &self.throttle {
+            // No data comes with a discard, however long it is.
+            Some(throttle) if rq.op() == Op::Discard => throttle.admit(0, rq.hw_queue().all()),
+            Some(throttle) => throttle.admit(rq.bytes(), rq.hw_queue().all()),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets those pass that were not admitted for want of bandwidth.
+    pub(crate) fn tick<T: Operations>(&self, queues: Queues<'_, T>) {
+        if let Some(throttle) = &self.throttle {
+            throttle.tick(queues);
+        }
+    }
+
+    /// Lets everybody pass that waits, because the disk is to go.
+    pub(crate) fn lift(&self) {
+        if let Some(throttle) = &self.throttle {
+            throttle.lift();
+        }
     }
 
     /// Returns how much of a request is to be transferred, and how it then ends at best.

@@ -16,6 +16,9 @@ const MIB: u64 = 1 << 20;
 /// The most sectors a disk can have: their bytes are counted in a signed number.
 const MAX_CAPACITY: u64 = i64::MAX as u64 / SECTOR_SIZE as u64;
 
+/// The highest limit on bandwidth in MiB per second.
+const MAX_MBPS: u32 = 40 << 10;
+
 /// Values of `queue_mode`: only the last still exists, the others are history.
 const QUEUE_BIO: u32 = 0;
 const QUEUE_REQUEST: u32 = 1;
@@ -54,6 +57,7 @@ pub(crate) struct Config {
     pub(crate) index: u32,
     pub(crate) irqmode: u32,
     pub(crate) max_sectors: u32,
+    pub(crate) mbps: u32,
     pub(crate) memory_backed: bool,
     pub(crate) no_sched: bool,
     pub(crate) queue_mode: u32,
@@ -116,6 +120,7 @@ impl Config {
 
         self.submit_queues = queues(self.submit_queues, self.use_per_node_hctx, machine);
         self.irqmode = self.irqmode.min(IRQ_TIMER);
+        self.mbps = self.mbps.min(MAX_MBPS);
         // A write may have to wait for a page.
         self.blocking |= self.memory_backed;
 

@@ -5,10 +5,7 @@
 use crate::{
     backing::Backing,
     completion::Completion,
-    conditions::{
-        BadSectors,
-        Conditions, //
-    },
+    conditions::Conditions,
     config::Plan,
     queue::{
         Null,
@@ -62,7 +59,7 @@ impl Disk {
     ) -> Result<Self> {
         let queue = Queue {
             backing,
-            conditions: Conditions::new(BadSectors::new(plan, bad_blocks)),
+            conditions: Conditions::new(plan, bad_blocks)?,
             completion: Completion::new(plan.interrupt),
         };
         let disk = if plan.settings.blocking {
@@ -102,6 +99,13 @@ impl Disk {
             Kind::Atomic(disk) => disk.tag_set().set_queue_counts(counts),
             Kind::Sleepable(disk) => disk.tag_set().set_queue_counts(counts),
         }
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // Requests would keep the disk until the last of them has had its turn.
+        self.queue().conditions.lift();
     }
 }
 

@@ -27,6 +27,7 @@ module_params! {
     hw_queue_depth: int = 64, "Requests of each hardware queue. Default: 64";
     irqmode: int(known_irqmode) = 1, "How requests end: 0-none, 1-softirq, 2-timer. Default: 1";
     max_sectors: int = 0, "Longest request in sectors of 512 bytes. Default: 0 (255)";
+    mbps: uint = 0, "Most MiB to move in a second. Default: 0 (no limit)";
     memory_backed: bool = false, "Keep the data in memory. Default: N";
     no_sched: int = 0, "No I/O scheduler, unless one is asked for. Default: 0";
     pub(crate) nr_devices: uint = 1, "Number of devices to make. Default: 1";
@@ -99,6 +100,7 @@ pub(crate) fn settings() -> Config {
         hw_queue_depth: HW_QUEUE_DEPTH.get() as u32,
         index: 0,
         irqmode: IRQMODE.get() as u32,
+        mbps: MBPS.get(),
         max_sectors: MAX_SECTORS.get() as u32,
         memory_backed: MEMORY_BACKED.get(),
         no_sched: NO_SCHED.get() != 0,

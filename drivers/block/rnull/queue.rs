@@ -22,6 +22,7 @@ use kernel::{
             Idle,
             Operations,
             PlugList,
+            Queues,
             Refused,
             Started,
             TimedOut,
@@ -84,6 +85,10 @@ impl<C: Context> Operations for Null<C> {
 
     fn expired(rq: Started<Self>) {
         completion::from_timer(rq);
+    }
+
+    fn tick(queues: Queues<'_, Self>) {
+        queues.data().conditions.tick(queues);
     }
 
     fn timeout(rq: &TimedOut<'_, Self>) -> TimeoutAction {

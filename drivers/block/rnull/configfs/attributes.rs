@@ -31,6 +31,7 @@ pub(super) const ALL: &[Attribute<Device>] = &[
     while_off!(index: u32),
     while_off!(irqmode: u32),
     while_off!(max_sectors: u32),
+    while_off!(mbps: u32),
     while_off!(memory_backed: bool),
     while_off!(no_sched: bool),
     always!(power: bool, Device::is_on, Device::set_power),

@@ -23,7 +23,7 @@ fn number() -> impl Strategy<Value = u32> {
 }
 
 fn settings() -> impl Strategy<Value = Config> {
-    let numbers = proptest::array::uniform7(number());
+    let numbers = proptest::array::uniform8(number());
     let large = (any::<usize>(), any::<usize>(), 0..4u32, 0..5u32);
     let flags = proptest::array::uniform8(any::<bool>());
 
@@ -38,6 +38,7 @@ fn settings() -> impl Strategy<Value = Config> {
         index: n[3],
         irqmode: irq,
         max_sectors: n[4],
+        mbps: n[6],
         memory_backed: f[1],
         no_sched: f[2],
         queue_mode: mode,
@@ -92,6 +93,7 @@ proptest! {
             let expected = Config {
                 blocking: shown.blocking,
                 irqmode: c.irqmode.min(2),
+                mbps: c.mbps.min(40960),
                 queue_mode: if c.queue_mode == 0 { 2 } else { c.queue_mode },
                 submit_queues: shown.submit_queues,
                 ..c

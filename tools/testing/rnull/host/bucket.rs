@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Checks that a limit on bandwidth is kept, whatever the requests.
+
+#[path = "../../../../drivers/block/rnull/conditions/bucket.rs"]
+mod bucket;
+
+use bucket::*;
+use proptest::prelude::*;
+
+/// Bytes for one MiB per second and tick.
+const TICK: u64 = 20971;
+
+proptest! {
+    /// Moves all requests one after the other, waiting for ticks, and counts both.
+    #[test]
+    fn the_limit_is_kept(
+        mbps in 1..40961u32,
+        requests in prop::collection::vec(prop_oneof![0..70_000u32, any::<u32>()], 1..50),
+    ) {
+        let mut bucket = Bucket::new(mbps);
+        let (mut ticks, mut moved, mut ticking) = (0u64, 0u64, false);
+        let size = u64::from(mbps) * TICK;
+        for bytes in requests {
+            while !bucket.take(bytes) {
+                // Whoever waits, waits for something.
+                prop_assert!(ticking);
+                // A long debt is paid at once here.
+                ticks += 1;
+                ticking = bucket.refill();
+                prop_assert!(ticks < 20_000_000);
+            }
+            // Before the last request no more had passed than the ticks were worth.
+            prop_assert!(moved <= (ticks + 1) * size);
+            moved += u64::from(bytes);
+            ticking |= bucket.starts_ticking();
+        }
+        // Nor was anybody kept waiting when there was no debt.
+        prop_assert!(ticks * size <= moved + size);
+        // At last it is full again, and rests.
+        for _ in 0..=moved / size + 1 {
+            ticking = bucket.refill();
+        }
+        prop_assert!(!ticking);
+        prop_assert!(bucket.take(1) && bucket.starts_ticking());
+    }
+
+    #[test]
+    fn without_a_limit_all_pass(mbps in 1..40961u32, debt: u32, requests: Vec<u32>) {
+        let mut bucket = Bucket::new(mbps);
+        bucket.take(debt);
+        bucket.lift();
+        for bytes in requests {
+            prop_assert!(bucket.take(bytes));
+            bucket.refill();
+        }
+    }
+}
