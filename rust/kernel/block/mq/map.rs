@@ -102,6 +102,9 @@ impl Default for QueueCounts {
 }
 
 impl QueueCounts {
+    /// How many maps there are when there is one for each kind.
+    pub(super) const MOST_MAPS: u32 = 3;
+
     /// The number of all queues together, if it can be counted.
     pub const fn total(self) -> Option<u32> {
         match self.default.checked_add(self.read) {
@@ -110,14 +113,14 @@ impl QueueCounts {
         }
     }
 
-    /// What will be made of these counts on a machine with `cpus` CPUs, by a driver that can poll
-    /// or not, in a tag set that has a map for reads or not.
-    pub(super) fn validate(self, cpus: u32, polls: bool, reads: bool) -> Result<Self> {
+    /// What will be made of these counts on a machine with `cpus` CPUs, in a tag set that has the
+    /// first `maps` maps.
+    pub(super) fn validate(self, cpus: u32, maps: u32) -> Result<Self> {
         let valid = Self {
             default: self.default.min(cpus),
             ..self
         };
-        if valid.default == 0 || (valid.poll > 0 && !polls) || (valid.read > 0 && !reads) {
+        if valid.default == 0 || valid.maps() > maps {
             return Err(EINVAL);
         }
         match valid.total() {
@@ -127,11 +130,11 @@ impl QueueCounts {
     }
 
     /// How many maps a tag set needs, in the order default, read, poll.
-    pub(super) const fn maps(self, polls: bool) -> u32 {
-        match (polls, self.read) {
-            (true, _) => 3,
-            (false, 0) => 1,
-            (false, _) => 2,
+    pub(super) const fn maps(self) -> u32 {
+        match (self.read, self.poll) {
+            (0, 0) => 1,
+            (_, 0) => 2,
+            (_, _) => Self::MOST_MAPS,
         }
     }
 
@@ -267,16 +270,13 @@ mod tests {
 
     #[test]
     fn counts_are_validated() {
-        assert_eq!(counts(9, 0, 1).validate(4, true, true), Ok(counts(4, 0, 1)));
-        assert_eq!(counts(0, 0, 1).validate(4, true, true), Err(EINVAL));
-        assert_eq!(counts(1, 0, 1).validate(4, false, true), Err(EINVAL));
-        assert_eq!(counts(1, 1, 0).validate(4, true, false), Err(EINVAL));
-        assert_eq!(counts(1, u32::MAX, 1).validate(4, true, true), Err(EINVAL));
-        assert_eq!(
-            counts(1, 0, MAX_QUEUES).validate(4, true, true),
-            Err(EINVAL)
-        );
-        assert!(counts(1, 0, MAX_QUEUES - 1).validate(4, true, true).is_ok());
+        assert_eq!(counts(9, 0, 1).validate(4, 3), Ok(counts(4, 0, 1)));
+        assert_eq!(counts(0, 0, 1).validate(4, 3), Err(EINVAL));
+        assert_eq!(counts(1, 0, 1).validate(4, 2), Err(EINVAL));
+        assert_eq!(counts(1, 1, 0).validate(4, 1), Err(EINVAL));
+        assert_eq!(counts(1, u32::MAX, 1).validate(4, 3), Err(EINVAL));
+        assert_eq!(counts(1, 0, MAX_QUEUES).validate(4, 3), Err(EINVAL));
+        assert!(counts(1, 0, MAX_QUEUES - 1).validate(4, 3).is_ok());
     }
 
     #[test]
@@ -289,8 +289,9 @@ mod tests {
 
     #[test]
     fn polling_needs_all_maps() {
-        assert_eq!(counts(1, 0, 0).maps(false), 1);
-        assert_eq!(counts(1, 1, 0).maps(false), 2);
-        assert_eq!(counts(1, 0, 0).maps(true), 3);
+        assert_eq!(counts(1, 0, 0).maps(), 1);
+        assert_eq!(counts(1, 1, 0).maps(), 2);
+        assert_eq!(counts(1, 0, 1).maps(), 3);
+        assert_eq!(counts(1, 1, 1).maps(), 3);
     }
 }

@@ -85,7 +85,7 @@ impl TagSetOptions {
     ) -> Result<bindings::blk_mq_tag_set> {
         Ok(bindings::blk_mq_tag_set {
             ops: Vtable::<T>::get(),
-            nr_maps: counts.maps(T::HAS_POLL),
+            nr_maps: counts.maps(),
             nr_hw_queues: counts.total().ok_or(EINVAL)?,
             queue_depth: self.depth,
             cmd_size: command_size::<T>(),
@@ -185,6 +185,13 @@ unsafe impl<T: Operations> Send for TagSet<T> {}
 unsafe impl<T: Operations> Sync for TagSet<T> {}
 
 impl<T: Operations> TagSet<T> {
+    /// How many maps a driver has a use for: the last is that of the queues it polls.
+    const MOST_MAPS: u32 = if T::HAS_POLL {
+        QueueCounts::MOST_MAPS
+    } else {
+        QueueCounts::MOST_MAPS - 1
+    };
+
     /// Makes a tag set.
     ///
     /// Fails with `EINVAL` if an option makes no sense or asks for polled queues of a driver that
@@ -193,7 +200,7 @@ impl<T: Operations> TagSet<T> {
         options: TagSetOptions,
         data: impl PinInit<T::TagSetData, Error>,
     ) -> Result<Arc<Self>> {
-        let counts = options.queues.validate(nr_cpu_ids(), T::HAS_POLL, true)?;
+        let counts = options.queues.validate(nr_cpu_ids(), Self::MOST_MAPS)?;
         Arc::pin_init(
             try_pin_init!(&this in Self {
                 shared <- Shared::new(counts, data),
@@ -233,12 +240,15 @@ impl<T: Operations> TagSet<T> {
     /// Waits until their requests have ended, so it must not be called from a callback of the
     /// driver, nor with a lock held that ending a request needs.
     ///
+    /// There can be queues for reads, or polled ones, only if there were some of that kind, or of
+    /// the kind behind it, when the tag set was made.
+    ///
     /// Fails with `EINVAL` if the counts make no sense for this tag set, `ENOMEM` if the queues
     /// could not be made. After a failure the old counts are in force.
     pub fn set_queue_counts(&self, counts: QueueCounts) -> Result {
         // SAFETY: By the type invariant; the field does not change any more.
-        let reads = unsafe { (*self.inner.get()).nr_maps } > 1;
-        let counts = counts.validate(nr_cpu_ids(), T::HAS_POLL, reads)?;
+        let maps = unsafe { (*self.inner.get()).nr_maps };
+        let counts = counts.validate(nr_cpu_ids(), maps)?;
         let total = counts.total().ok_or(EINVAL)?;
 
         let _resize = self.resize.lock();
