@@ -4,20 +4,23 @@
 
 use crate::{
     command::Command,
-    config::Interrupt, //
+    config::Interrupt,
+    poll::Waiting, //
 };
 use kernel::{
     block::mq::{
         Batch,
         Completing,
+        HwQueue,
         Operations,
+        QueueKind,
         Started,
         Timer, //
     },
     time::Delta, //
 };
 
-/// How the requests of a disk end; chosen at power-on.
+/// How the requests of a disk end, unless they are polled for; chosen at power-on.
 #[derive(Clone, Copy)]
 pub(crate) enum Completion {
     /// Where they were served, in batches if several came together.
@@ -38,11 +41,19 @@ impl Completion {
         }
     }
 
-    /// Ends a request that was served, or sets its end in motion.
-    pub(crate) fn finish<T>(self, rq: Started<T>, batch: Option<&mut Batch<'_, T>>)
-    where
-        T: Operations<RequestData = Command, Timer = Timer>,
+    /// Ends a request that was served by `hw`, or sets its end in motion.
+    pub(crate) fn finish<T>(
+        self,
+        hw: HwQueue<'_, T>,
+        rq: Started<T>,
+        batch: Option<&mut Batch<'_, T>>,
+    ) where
+        T: Operations<HwData = Waiting<T>, RequestData = Command, Timer = Timer>,
     {
+        if hw.kind() == QueueKind::Poll {
+            hw.data().push(rq);
+            return;
+        }
         match self {
             Self::Direct => direct(rq, batch),
             Self::Softirq => rq.complete(),

@@ -36,6 +36,8 @@ pub(crate) struct Machine {
     pub(crate) cpus: u32,
     /// NUMA nodes that are online.
     pub(crate) nodes: u32,
+    /// The most polled queues that a device may have.
+    pub(crate) poll_queues: u32,
     /// Bytes in a page.
     pub(crate) page_size: u32,
     /// Bytes in the largest logical block that the block layer accepts.
@@ -60,6 +62,7 @@ pub(crate) struct Config {
     pub(crate) mbps: u32,
     pub(crate) memory_backed: bool,
     pub(crate) no_sched: bool,
+    pub(crate) poll_queues: u32,
     pub(crate) queue_mode: u32,
     pub(crate) rotational: bool,
     pub(crate) size: usize,
@@ -119,6 +122,7 @@ impl Config {
         self.check_max_sectors(block_size, machine)?;
 
         self.submit_queues = queues(self.submit_queues, self.use_per_node_hctx, machine);
+        self.poll_queues = self.poll_queues.min(machine.poll_queues);
         self.irqmode = self.irqmode.min(IRQ_TIMER);
         self.mbps = self.mbps.min(MAX_MBPS);
         // A write may have to wait for a page.
@@ -192,9 +196,9 @@ pub(crate) fn queues(wanted: u32, per_node: bool, machine: &Machine) -> u32 {
     }
 }
 
-/// Whether a disk that is on may change to `wanted` submission queues.
-pub(crate) fn queues_allowed(wanted: u32, machine: &Machine) -> bool {
-    (1..=machine.cpus).contains(&wanted)
+/// Whether a disk that is on may change to the queues that are `wanted`.
+pub(crate) fn queues_allowed(wanted: &Config, machine: &Machine) -> bool {
+    (1..=machine.cpus).contains(&wanted.submit_queues) && wanted.poll_queues <= machine.poll_queues
 }
 
 /// The block size for the module parameter `bs`: at most a page, as is whatever is negative.

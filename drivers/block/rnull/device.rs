@@ -8,6 +8,7 @@ use crate::{
         self,
         Config,
         Invalid,
+        Machine,
         Plan, //
     },
     disk::Disk,
@@ -37,6 +38,8 @@ pub(crate) struct Device {
     registry: Arc<Registry>,
     /// The name of the disk, if it is not to be made from its number.
     name: Option<DiskName>,
+    /// The most polled queues it may have, which is also what it has unless told otherwise.
+    most_poll_queues: u32,
     pages: Arc<PageStore>,
     bad_blocks: Arc<BadBlocks>,
     #[pin]
@@ -66,6 +69,7 @@ impl Device {
             owner,
             name: name.map(|name| registry.unused(name)).transpose()?,
             registry,
+            most_poll_queues: settings.poll_queues,
             pages: Arc::pin_init(PageStore::new(settings.blocksize), GFP_KERNEL)?,
             bad_blocks: Arc::new(BadBlocks::new()?, GFP_KERNEL)?,
             state <- new_mutex!(State { settings, disk: None }, "Device::state"),
@@ -98,17 +102,34 @@ impl Device {
     }
 
     /// Changes the number of submission queues, at any time.
+    pub(crate) fn set_submit_queues(&self, count: u32) -> Result {
+        self.set_queues(|settings| settings.submit_queues = count)
+    }
+
+    /// Returns the number of polled queues.
+    pub(crate) fn poll_queues(&self) -> u32 {
+        self.settings().poll_queues
+    }
+
+    /// Changes the number of polled queues, at any time.
+    pub(crate) fn set_poll_queues(&self, count: u32) -> Result {
+        self.set_queues(|settings| settings.poll_queues = count)
+    }
+
+    /// Changes the numbers of queues.
     ///
     /// While the power is off anything may be asked for; power-on brings it into range.
-    pub(crate) fn set_submit_queues(&self, count: u32) -> Result {
+    fn set_queues(&self, change: impl FnOnce(&mut Config)) -> Result {
         let mut state = self.state.lock();
+        let mut wanted = state.settings;
+        change(&mut wanted);
         if let Some(disk) = &state.disk {
-            if !config::queues_allowed(count, &machine::this()) {
+            if !config::queues_allowed(&wanted, &self.machine()) {
                 return Err(EINVAL);
             }
-            disk.set_submit_queues(count)?;
+            disk.set_queues(&wanted)?;
         }
-        state.settings.submit_queues = count;
+        state.settings = wanted;
         Ok(())
     }
 
@@ -126,6 +147,11 @@ impl Device {
             disk.look_out();
         }
         result
+    }
+
+    /// Returns what settings are measured against.
+    fn machine(&self) -> Machine {
+        machine::this(self.most_poll_queues)
     }
 
     /// Switches the power on or off, if it is not so already.
@@ -155,7 +181,7 @@ impl Device {
 
     /// Adds the disk that `settings` ask for, then brings them in line with it.
     fn add_disk(&self, settings: &mut Config) -> Result<Disk> {
-        let plan = settings.plan(&machine::this()).map_err(refuse)?;
+        let plan = settings.plan(&self.machine()).map_err(refuse)?;
         if settings.wants_bios() {
             pr_err!("queue_mode=0 is no longer available, using 2\n");
         }

@@ -6,7 +6,10 @@ use crate::{
     backing::Backing,
     completion::Completion,
     conditions::Conditions,
-    config::Plan,
+    config::{
+        Config,
+        Plan, //
+    },
     queue::{
         Null,
         Queue, //
@@ -38,6 +41,8 @@ use kernel::{
 /// A disk that is on; dropping it takes it off the system.
 pub(crate) struct Disk {
     disk: Kind,
+    /// Whether some of its queues were polled from the start; else none ever is.
+    polls: bool,
     /// Comes after the disk: its number is free only when the disk is gone.
     slot: Slot,
 }
@@ -67,7 +72,11 @@ impl Disk {
         } else {
             Kind::Atomic(add(plan, queue, &slot, owner)?)
         };
-        Ok(Self { disk, slot })
+        Ok(Self {
+            disk,
+            polls: plan.settings.poll_queues > 0,
+            slot,
+        })
     }
 
     /// The disk's number.
@@ -92,9 +101,12 @@ impl Disk {
         }
     }
 
-    /// Changes the number of submission queues under running I/O, or leaves it as it was.
-    pub(crate) fn set_submit_queues(&self, count: u32) -> Result {
-        let counts = tags::counts(count);
+    /// Changes the numbers of queues under running I/O, or leaves them as they were.
+    pub(crate) fn set_queues(&self, settings: &Config) -> Result {
+        let mut counts = tags::counts(settings);
+        if !self.polls {
+            counts.poll = 0;
+        }
         match &self.disk {
             Kind::Atomic(disk) => disk.tag_set().set_queue_counts(counts),
             Kind::Sleepable(disk) => disk.tag_set().set_queue_counts(counts),

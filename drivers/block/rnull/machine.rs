@@ -9,12 +9,13 @@ use kernel::{
     page::PAGE_SIZE, //
 };
 
-/// Returns what settings are measured against here.
-pub(crate) fn this() -> Machine {
+/// Returns what settings are measured against here, with so many polled queues at most.
+pub(crate) fn this(poll_queues: u32) -> Machine {
     let page_size = PAGE_SIZE as u32;
     Machine {
         cpus: cpu::nr_cpu_ids(),
         nodes: mq::online_nodes(),
+        poll_queues,
         page_size,
         // The page cache needs large folios for blocks that exceed a page.
         largest_block: if cfg!(CONFIG_TRANSPARENT_HUGEPAGE) {

@@ -31,6 +31,7 @@ module_params! {
     memory_backed: bool = false, "Keep the data in memory. Default: N";
     no_sched: int = 0, "No I/O scheduler, unless one is asked for. Default: 0";
     pub(crate) nr_devices: uint = 1, "Number of devices to make. Default: 1";
+    poll_queues: int = 1, "Number of polled queues, of any device at most. Default: 1";
     queue_mode: int(known_queue_mode) = 2, "Interface to the block layer: 2-multiqueue. Default: 2";
     rotational: bool = false, "Claim to seek. Default: N";
     submit_queues: int = 1, "Number of submission queues. Default: 1";
@@ -59,7 +60,7 @@ fn known(mode: i32, last: u32) -> Result {
 ///
 /// `EINVAL` if they ask for what no device can be.
 pub(crate) fn settle() -> Result {
-    let machine = machine::this();
+    let machine = machine::this(POLL_QUEUES.get() as u32);
 
     let block_size = config::parameter_block_size(BS.get(), &machine);
     if block_size != BS.get() {
@@ -104,6 +105,7 @@ pub(crate) fn settings() -> Config {
         max_sectors: MAX_SECTORS.get() as u32,
         memory_backed: MEMORY_BACKED.get(),
         no_sched: NO_SCHED.get() != 0,
+        poll_queues: POLL_QUEUES.get() as u32,
         queue_mode: QUEUE_MODE.get() as u32,
         rotational: ROTATIONAL.get(),
         // Wraps and keeps its sign as C's `int` does: too much is too much in the same way.

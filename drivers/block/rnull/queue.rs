@@ -10,6 +10,7 @@ use crate::{
         Completion, //
     },
     conditions::Conditions,
+    poll::Waiting,
     transfer::transfer, //
 };
 use core::marker::PhantomData;
@@ -19,9 +20,11 @@ use kernel::{
             Batch,
             Completing,
             Context,
+            HwQueue,
             Idle,
             Operations,
             PlugList,
+            QueueKind,
             Queues,
             Refused,
             Started,
@@ -52,12 +55,12 @@ impl<C: Context> Operations for Null<C> {
     type Context = C;
     type TagSetData = ();
     type QueueData = Queue;
-    type HwData = ();
+    type HwData = Waiting<Self>;
     type RequestData = Command;
     type Timer = Timer;
 
-    fn init_hw_queue(_queue: &Queue, _set: &(), _index: u32) -> impl PinInit<(), Error> {
-        Ok::<(), Error>(())
+    fn init_hw_queue(_queue: &Queue, _set: &(), _index: u32) -> impl PinInit<Waiting<Self>, Error> {
+        Waiting::new()
     }
 
     fn init_request(_set: &()) -> impl PinInit<Command> {
@@ -87,14 +90,24 @@ impl<C: Context> Operations for Null<C> {
         completion::from_timer(rq);
     }
 
+    fn poll<'q>(hw: HwQueue<'q, Self>, batch: &mut Batch<'_, Self>) -> u32 {
+        hw.data().reap(batch)
+    }
+
     fn tick(queues: Queues<'_, Self>) {
         queues.data().conditions.tick(queues);
     }
 
     fn timeout(rq: &TimedOut<'_, Self>) -> TimeoutAction {
-        // Whoever serves the request has it still, and will end it with this status.
-        pr_info!("rq with tag {} timed out\n", rq.tag());
-        rq.data().record(Err(BlkStatus::TIMEOUT));
+        let (hw, tag) = (rq.hw_queue(), rq.tag());
+        if hw.kind() != QueueKind::Poll {
+            // Whoever serves the request has it still, and will end it with this status.
+            rq.data().record(Err(BlkStatus::TIMEOUT));
+        } else if !hw.data().give_up(rq) {
+            // It was polled for at the last moment.
+            return TimeoutAction::Done;
+        }
+        pr_info!("rq with tag {tag} timed out\n");
         TimeoutAction::Done
     }
 }
@@ -104,7 +117,7 @@ fn serve<'q, C: Context>(
     rq: Idle<'q, Null<C>>,
     batch: Option<&mut Batch<'_, Null<C>>>,
 ) -> Result<(), Refused<'q, Null<C>>> {
-    let (queue, scope) = (rq.queue_data(), rq.scope());
+    let (queue, hw, scope) = (rq.queue_data(), rq.hw_queue(), rq.scope());
     if queue.conditions.any() {
         return serve_under_conditions(rq, batch);
     }
@@ -121,7 +134,7 @@ fn serve<'q, C: Context>(
         rq.transfer(),
     );
     rq.data().record(outcome);
-    queue.completion.finish(rq, batch);
+    queue.completion.finish(hw, rq, batch);
     Ok(())
 }
 
@@ -131,7 +144,7 @@ fn serve_under_conditions<'q, C: Context>(
     rq: Idle<'q, Null<C>>,
     batch: Option<&mut Batch<'_, Null<C>>>,
 ) -> Result<(), Refused<'q, Null<C>>> {
-    let (queue, scope) = (rq.queue_data(), rq.scope());
+    let (queue, hw, scope) = (rq.queue_data(), rq.hw_queue(), rq.scope());
     if let Err(status) = queue.conditions.admit(&rq) {
         return Err(rq.refuse(status));
     }
@@ -148,6 +161,6 @@ fn serve_under_conditions<'q, C: Context>(
         rq.transfer(),
     );
     rq.data().record(outcome.and(verdict));
-    queue.completion.finish(rq, batch);
+    queue.completion.finish(hw, rq, batch);
     Ok(())
 }

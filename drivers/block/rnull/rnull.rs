@@ -36,6 +36,8 @@ mod backing;
 
 mod completion;
 
+mod poll;
+
 mod command;
 
 // What all of it is measured by.

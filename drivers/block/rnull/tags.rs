@@ -3,7 +3,10 @@
 //! The tags of a disk.
 
 use crate::{
-    config::Plan,
+    config::{
+        Config,
+        Plan, //
+    },
     queue::Null, //
 };
 use kernel::{
@@ -25,7 +28,7 @@ const TIMEOUT: Delta = Delta::from_secs(5);
 pub(crate) fn own<C: Context>(plan: &Plan) -> Result<Arc<TagSet<Null<C>>>> {
     let settings = &plan.settings;
     let options = TagSetOptions {
-        queues: counts(settings.submit_queues),
+        queues: counts(settings),
         depth: settings.hw_queue_depth,
         node: plan.node,
         timeout: Some(TIMEOUT),
@@ -35,11 +38,11 @@ pub(crate) fn own<C: Context>(plan: &Plan) -> Result<Arc<TagSet<Null<C>>>> {
     TagSet::new(options, Ok::<(), Error>(()))
 }
 
-/// Returns the hardware queues of a disk with so many submission queues.
-pub(crate) fn counts(submit_queues: u32) -> QueueCounts {
+/// Returns the hardware queues that `settings` ask for.
+pub(crate) fn counts(settings: &Config) -> QueueCounts {
     QueueCounts {
-        default: submit_queues,
+        default: settings.submit_queues,
         read: 0,
-        poll: 0,
+        poll: settings.poll_queues,
     }
 }

@@ -34,6 +34,7 @@ pub(super) const ALL: &[Attribute<Device>] = &[
     while_off!(mbps: u32),
     while_off!(memory_backed: bool),
     while_off!(no_sched: bool),
+    always!(poll_queues: u32, Device::poll_queues, Device::set_poll_queues),
     always!(power: bool, Device::is_on, Device::set_power),
     while_off!(queue_mode: u32),
     while_off!(rotational: bool),

@@ -3,10 +3,10 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # for the scripts that read this, from lib.sh
 
 # The attributes, parameters that both drivers have.
-common_attributes=(size completion_nsec submit_queues home_node queue_mode blocksize max_sectors irqmode hw_queue_depth
+common_attributes=(size completion_nsec submit_queues poll_queues home_node queue_mode blocksize max_sectors irqmode hw_queue_depth
 	index blocking use_per_node_hctx memory_backed virt_boundary no_sched rotational
 	badblocks badblocks_once badblocks_partial_io mbps)
-common_parameters=(nr_devices gb bs memory_backed irqmode completion_nsec submit_queues hw_queue_depth home_node no_sched
+common_parameters=(nr_devices gb bs memory_backed irqmode completion_nsec submit_queues poll_queues hw_queue_depth home_node no_sched
 	rotational max_sectors virt_boundary blocking use_per_node_hctx queue_mode mbps)
 limits=(logical_block_size physical_block_size minimum_io_size optimal_io_size max_hw_sectors_kb max_sectors_kb
 	max_segments max_segment_size dma_alignment io_timeout nr_requests write_cache fua rotational virt_boundary_mask

@@ -9,9 +9,10 @@ use config::*;
 use proptest::prelude::*;
 
 fn machine() -> impl Strategy<Value = Machine> {
-    (1..9u32, 1..5u32, any::<bool>()).prop_map(|(cpus, nodes, large)| Machine {
+    (1..9u32, 1..5u32, 0..5u32, any::<bool>()).prop_map(|(cpus, nodes, polls, large)| Machine {
         cpus,
         nodes,
+        poll_queues: polls,
         page_size: 4096,
         largest_block: if large { 65536 } else { 4096 },
     })
@@ -41,6 +42,7 @@ fn settings() -> impl Strategy<Value = Config> {
         mbps: n[6],
         memory_backed: f[1],
         no_sched: f[2],
+        poll_queues: n[7],
         queue_mode: mode,
         rotational: f[3],
         size,
@@ -83,6 +85,9 @@ proptest! {
             prop_assert!(shown.blocking || !shown.memory_backed);
             let most = if c.use_per_node_hctx { m.nodes } else { m.cpus };
             prop_assert!((1..=most).contains(&shown.submit_queues));
+            prop_assert!(shown.poll_queues <= m.poll_queues);
+            // What is shown could be asked for while the disk is on.
+            prop_assert!(c.use_per_node_hctx || queues_allowed(&shown, &m));
         }
     }
 
@@ -94,6 +99,7 @@ proptest! {
                 blocking: shown.blocking,
                 irqmode: c.irqmode.min(2),
                 mbps: c.mbps.min(40960),
+                poll_queues: c.poll_queues.min(m.poll_queues),
                 queue_mode: if c.queue_mode == 0 { 2 } else { c.queue_mode },
                 submit_queues: shown.submit_queues,
                 ..c
@@ -133,6 +139,12 @@ proptest! {
 
         let block = parameter_block_size(n, &m);
         prop_assert_eq!(block, if (0..=4096).contains(&n) { n } else { 4096 });
-        prop_assert_eq!(queues_allowed(n as u32, &m), n >= 1 && n <= m.cpus as i32);
+    }
+
+    #[test]
+    fn queues_are_counted(mut c in settings(), m in machine(), submit in 0..12u32, poll in 0..8u32) {
+        (c.submit_queues, c.poll_queues) = (submit, poll);
+        let allowed = submit != 0 && submit <= m.cpus && poll <= m.poll_queues;
+        prop_assert_eq!(queues_allowed(&c, &m), allowed);
     }
 }

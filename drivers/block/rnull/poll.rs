@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The requests of a hardware queue that are served but for the end, which is polled for.
+
+use crate::command::Command;
+use kernel::{
+    block::{
+        mq::{
+            Batch,
+            Operations,
+            RequestList,
+            Started,
+            TimedOut, //
+        },
+        BlkStatus, //
+    },
+    new_spinlock,
+    prelude::*,
+    sync::SpinLock, //
+};
+
+/// The requests that wait; not one of them if the hardware queue is not a polled one.
+#[pin_data]
+pub(crate) struct Waiting<T: Operations> {
+    #[pin]
+    requests: SpinLock<RequestList<T>>,
+}
+
+impl<T: Operations<RequestData = Command>> Waiting<T> {
+    pub(crate) fn new() -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            requests <- new_spinlock!(RequestList::new(), "Waiting::requests"),
+        })
+    }
+
+    /// Keeps a request until [`Self::reap`].
+    pub(crate) fn push(&self, rq: Started<T>) {
+        self.requests.lock().push_back(rq);
+    }
+
+    /// Ends the requests that wait, together where that can be; returns how many there were.
+    pub(crate) fn reap(&self, batch: &mut Batch<'_, T>) -> u32 {
+        let mut requests = self.requests.lock().take();
+        let mut count = 0;
+        while let Some(rq) = requests.pop_front() {
+            let outcome = rq.data().outcome();
+            batch.end(rq, outcome);
+            count += 1;
+        }
+        count
+    }
+
+    /// Ends a request that nobody has polled for in time; returns whether it was still here.
+    pub(crate) fn give_up(&self, rq: &TimedOut<'_, T>) -> bool {
+        // Whoever takes it out of the list is the one to end it.
+        let taken = self.requests.lock().remove(rq);
+        taken.map(|rq| rq.end(Err(BlkStatus::TIMEOUT))).is_some()
+    }
+}
