@@ -116,43 +116,8 @@ static void turn(int knob, long value)
 	char text[32];
 
 	snprintf(text, sizeof(text), "%ld", value);
-	/* Some know no position, the others must begin at the first. */
-	lseek(knob, 0, SEEK_SET);
 	if (write(knob, text, strlen(text)) < 0)
 		die("a knob cannot be turned to %ld: %s", value, verdict(-1));
-}
-
-/*
- * fail-nth N put PATH TEXT | fail-nth N load FILE PARAMETERS | fail-nth N mkdir PATH
- *
- * Lets the N-th allocation of that one system call fail. Answers "hit" when there was an N-th one,
- * else "miss", then what the call said, then how many allocations N was too large by.
- */
-static int fail_nth(long nth, char **words)
-{
-	long result, left;
-	int knob = open_knob("/proc/thread-self/fail-nth");
-	char text[32] = "";
-	bool putting = !strcmp(words[0], "put"), loading = !strcmp(words[0], "load");
-	int fd = -1, saved;
-
-	if (putting || loading)
-		fd = open(words[1], putting ? O_WRONLY : O_RDONLY);
-	turn(knob, nth);
-	if (putting)
-		result = write(fd, words[2], strlen(words[2]));
-	else if (loading)
-		result = syscall(SYS_finit_module, fd, words[2], 0);
-	else
-		result = mkdir(words[1], 0755);
-	saved = errno;
-	if (pread(knob, text, sizeof(text) - 1, 0) < 0)
-		die("fail-nth cannot be read: %s", verdict(-1));
-	left = atol(text);
-	turn(knob, 0);
-	errno = saved;
-	printf("%s %s %ld\n", left > 0 ? "miss" : "hit", verdict(result), left > 0 ? left : 0);
-	return 0;
 }
 
 /*
@@ -192,8 +157,6 @@ int main(int count, char **words)
 		return put_all();
 	if (IS("no-memory", 3))
 		return no_memory(w[0], N(1), N(2));
-	if (!strcmp(command, "fail-nth") && arguments >= 3)
-		return fail_nth(N(0), w + 1);
 	if (IS("put", 2))
 		puts(verdict(put(w[0], unescape(w[1]))));
 	else if (IS("load", 2))
