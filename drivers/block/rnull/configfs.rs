@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The directory `rnull` in configfs, where mkdir makes a device.
+//! The directory in the root of configfs, where mkdir makes a device.
 
 mod attributes;
 
 use crate::{
     config::Config,
     device::Device,
+    names,
     registry::Registry, //
 };
 use kernel::{
@@ -40,7 +41,7 @@ pub(crate) fn add_tree(
         registry,
         defaults,
     };
-    Subsystem::new(c"rnull", owner, Ok(tree))
+    Subsystem::new(names::TREE, owner, Ok(tree))
 }
 
 impl Directory for Tree {

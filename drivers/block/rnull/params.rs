@@ -9,16 +9,12 @@ use crate::{
         self,
         Config, //
     },
-    machine, //
+    machine,
+    names, //
 };
-use kernel::{
-    module_params,
-    prelude::*, //
-};
+use kernel::prelude::*;
 
-module_params! {
-    module: "rnull_mod";
-
+names::module_params! {
     bs: int = 512, "Logical block size in bytes, at most a page. Default: 512";
     blocking: bool = false, "Serve requests where they may sleep. Default: N";
     completion_nsec: ulong = 10_000, "Nanoseconds a request takes with irqmode=2. Default: 10000";

@@ -5,6 +5,7 @@
 //! A disk holds its [`Slot`] for as long as it may be seen, so an index, which is also the minor
 //! number, is given out again only when the disk that had it is gone.
 
+use crate::names;
 use kernel::{
     block::major::BlockMajor,
     new_mutex,
@@ -38,7 +39,7 @@ impl DiskName {
 
     /// Returns the name for the disk with `index`.
     pub(crate) fn numbered(index: u32) -> Result<Self> {
-        let name = CString::try_from_fmt(fmt!("rnullb{index}"))?;
+        let name = CString::try_from_fmt(fmt!("{}{index}", names::DISKS))?;
         Ok(Self::new(&name))
     }
 
@@ -61,7 +62,7 @@ impl Registry {
     /// Takes a major number, for disks to come.
     pub(crate) fn new() -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
-            major: BlockMajor::register(c"rnullb")?,
+            major: BlockMajor::register(names::DISKS)?,
             disks <- new_mutex!(KVec::new(), "Registry::disks"),
         })
     }

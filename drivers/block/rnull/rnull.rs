@@ -45,6 +45,8 @@ mod machine;
 
 mod config;
 
+mod names;
+
 use config::Config;
 use configfs::Tree;
 use device::Device;
@@ -55,9 +57,8 @@ use kernel::{
 };
 use registry::Registry;
 
-module! {
+names::module! {
     type: Rnull,
-    name: "rnull_mod",
     authors: ["rnull contributors"],
     description: "Null block driver in Rust",
     license: "GPL",
