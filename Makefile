@@ -4,7 +4,7 @@
 # Kbuild is what the kernel's own build system reads here; it never reads this file.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak bench kernel debug-kernel modules clean-cache
+.PHONY: help run test soak bench blktests kernel debug-kernel modules clean-cache
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -20,6 +20,10 @@ soak: ## queues, power, rmdir, unload, CPUs: each changed 1000 times under I/O, 
 
 bench: ## what an I/O costs in instructions, null_blk beside rnull (scripts/bench --help shows more)
 	@scripts/bench
+
+blktests: ## the user's checkout of blktests in guests: BLKTESTS=DIR [GROUPS="block ..."] [MODE=drop-in|native|c]
+	@tools/testing/rnull/blktests/run --groups "$(GROUPS)" --modes "$(MODE)" --kernel "$(KERNEL)" --times "$(TIMES)" \
+		"$(BLKTESTS)"
 
 kernel: ## the overlaid kernel, configuration `fast`
 	@scripts/build-kernel fast
