@@ -19,8 +19,8 @@ use core::{
 
 /// Requests that end together, without error.
 ///
-/// A batch of one's own is made by [`Self::new`], and ends its requests when dropped. The one that
-/// [`Operations::poll`] is lent ends them after `poll` has returned.
+/// A batch of one's own is made by [`Self::new`], and ends its requests when dropped. Those in the
+/// one that [`Operations::poll`] is lent end after `poll` has returned.
 ///
 /// # Examples
 ///
@@ -38,12 +38,11 @@ use core::{
 ///
 /// # Invariants
 ///
-/// The batch owns the requests in `own`. If `lent` is not null, it is valid for `'b`, `own` is
-/// empty and the lender ends the requests.
+/// The batch owns the requests in `inner`, those that were there when it was lent included. If there
+/// is a lender, it is valid for `'b`, and what stands there is not used until it is overwritten.
 pub struct Batch<'b, T: Operations> {
-    own: bindings::io_comp_batch,
-    lent: Option<NonNull<bindings::io_comp_batch>>,
-    refuses: bool,
+    inner: bindings::io_comp_batch,
+    lender: Option<NonNull<bindings::io_comp_batch>>,
     _requests: PhantomData<&'b mut Started<T>>,
 }
 
@@ -51,28 +50,30 @@ impl<T: Operations> Batch<'_, T> {
     /// Makes an empty batch.
     #[inline]
     pub fn new() -> Self {
-        // INVARIANT: `own` is empty.
+        // INVARIANT: It is empty.
         Self {
-            own: pin_init::zeroed(),
-            lent: None,
-            refuses: false,
+            inner: pin_init::zeroed(),
+            lender: None,
             _requests: PhantomData,
         }
     }
 
-    /// The batch at `lent`, or one that takes nothing if that is null.
+    /// The batch at `lent`, or one of its own if that is null.
     ///
     /// # Safety
     ///
     /// `lent` is null, or valid for the lifetime of the result and nobody else uses it meanwhile.
     #[inline]
     pub(super) unsafe fn lent(lent: *mut bindings::io_comp_batch) -> Self {
-        // INVARIANT: By the safety requirement.
-        Self {
-            own: pin_init::zeroed(),
-            lent: NonNull::new(lent),
-            refuses: lent.is_null(),
-            _requests: PhantomData,
+        match NonNull::new(lent) {
+            // INVARIANT: By the safety requirement.
+            Some(lender) => Self {
+                // SAFETY: By the safety requirement.
+                inner: unsafe { lender.read() },
+                lender: Some(lender),
+                _requests: PhantomData,
+            },
+            None => Self::new(),
         }
     }
 
@@ -82,16 +83,9 @@ impl<T: Operations> Batch<'_, T> {
     /// a flush.
     #[inline]
     pub fn add(&mut self, rq: Started<T>) -> Result<(), Started<T>> {
-        if self.refuses {
-            return Err(rq);
-        }
-        let batch = match self.lent {
-            Some(lent) => lent.as_ptr(),
-            None => &raw mut self.own,
-        };
-        // SAFETY: By the type invariants, the batch is valid, and the request started and in no
-        // other list. If it is added, the batch owns it.
-        if unsafe { bindings::blk_batch_add(rq.as_raw(), batch) } {
+        // SAFETY: By the type invariants, the request is started and in no other list. If it is
+        // added, the batch owns it.
+        if unsafe { bindings::blk_batch_add(rq.as_raw(), &mut self.inner) } {
             let _ = rq.into_inner();
             Ok(())
         } else {
@@ -119,10 +113,13 @@ impl<T: Operations> Default for Batch<'_, T> {
 impl<T: Operations> Drop for Batch<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if !self.own.req_list.head.is_null() {
-            // SAFETY: By the type invariant, the batch owns the requests in `own`, all of which
-            // were added for this function.
-            unsafe { bindings::blk_mq_end_request_batch(&mut self.own) };
+        if let Some(lender) = self.lender {
+            // SAFETY: By the type invariant; the lender owns the requests again.
+            unsafe { lender.write(self.inner) };
+        } else if !self.inner.req_list.head.is_null() {
+            // SAFETY: By the type invariant, the batch owns the requests, all of which were added
+            // for this function.
+            unsafe { bindings::blk_mq_end_request_batch(&mut self.inner) };
         }
     }
 }

@@ -49,7 +49,9 @@ impl RawList {
     #[inline]
     pub(super) unsafe fn take(list: *mut bindings::rq_list) -> Self {
         // SAFETY: By the safety requirement.
-        let taken = unsafe { mem::take(&mut *list) };
+        let taken = unsafe { list.read() };
+        // SAFETY: By the safety requirement.
+        unsafe { Self::new().put(list) };
         // INVARIANT: C's list is such a chain.
         Self {
             head: taken.head,
