@@ -16,9 +16,10 @@ use kernel::{
 
 /// The driver's part of each request.
 ///
-/// It outlives the I/O it serves: [`Command::begin`] wipes out what an earlier one left. The
-/// timeout handler may run beside the owner of the request, so the state is atomic; it orders
-/// nothing, for the end of the request is up to the owner alone.
+/// It is used for requests that do not end where they were served, and outlives the I/O:
+/// [`Command::keep`] wipes out what an earlier one left. The timeout handler may then run beside the
+/// owner of the request, so the state is atomic; it orders nothing, for the end of the request is up
+/// to the owner alone.
 pub(crate) struct Command {
     /// The error number of the first failure; zero if there was none.
     failure: Atomic<i32>,
@@ -32,21 +33,19 @@ impl Command {
         }
     }
 
-    /// Forgets the I/O before.
+    /// Keeps how the I/O went until it ends.
     #[inline]
-    pub(crate) fn begin(&self) {
-        self.failure.store(0, Relaxed);
+    pub(crate) fn keep(&self, outcome: BlkResult) {
+        let failure = outcome.map_or_else(|status| Error::from(status).to_errno(), |()| 0);
+        self.failure.store(failure, Relaxed);
     }
 
-    /// Records how a part of the I/O went; of several failures the first one counts.
-    #[inline]
-    pub(crate) fn record(&self, outcome: BlkResult) {
-        if let Err(status) = outcome {
-            // That it fails means that there was a failure before.
-            let _ = self
-                .failure
-                .cmpxchg(0, Error::from(status).to_errno(), Relaxed);
-        }
+    /// Adds a failure while the I/O has not ended; of several the first one counts.
+    pub(crate) fn fail(&self, status: BlkStatus) {
+        // That it fails means that there was a failure before.
+        let _ = self
+            .failure
+            .cmpxchg(0, Error::from(status).to_errno(), Relaxed);
     }
 
     /// Returns how the I/O went.

@@ -8,14 +8,17 @@ use crate::{
     poll::Waiting, //
 };
 use kernel::{
-    block::mq::{
-        Batch,
-        Completing,
-        HwQueue,
-        Operations,
-        QueueKind,
-        Started,
-        Timer, //
+    block::{
+        mq::{
+            Batch,
+            Completing,
+            HwQueue,
+            Operations,
+            QueueKind,
+            Started,
+            Timer, //
+        },
+        BlkResult, //
     },
     time::Delta, //
 };
@@ -41,35 +44,36 @@ impl Completion {
         }
     }
 
-    /// Ends a request that was served by `hw`, or sets its end in motion.
+    /// Ends a request that was served by `hw` with this `outcome`, or sets its end in motion.
+    #[inline(always)]
     pub(crate) fn finish<T>(
         self,
         hw: HwQueue<'_, T>,
         rq: Started<T>,
+        outcome: BlkResult,
         batch: Option<&mut Batch<'_, T>>,
     ) where
         T: Operations<HwData = Waiting<T>, RequestData = Command, Timer = Timer>,
     {
         if hw.kind() == QueueKind::Poll {
+            rq.data().keep(outcome);
             hw.data().push(rq);
             return;
         }
         match self {
-            Self::Direct => direct(rq, batch),
-            Self::Softirq => rq.complete(),
-            Self::Timer(delay) => rq.delay(delay),
+            Self::Direct => match batch {
+                Some(batch) => batch.end(rq, outcome),
+                None => rq.end(outcome),
+            },
+            Self::Softirq => {
+                rq.data().keep(outcome);
+                rq.complete();
+            }
+            Self::Timer(delay) => {
+                rq.data().keep(outcome);
+                rq.delay(delay);
+            }
         }
-    }
-}
-
-fn direct<T>(rq: Started<T>, batch: Option<&mut Batch<'_, T>>)
-where
-    T: Operations<RequestData = Command>,
-{
-    let outcome = rq.data().outcome();
-    match batch {
-        Some(batch) => batch.end(rq, outcome),
-        None => rq.end(outcome),
     }
 }
 
