@@ -18,8 +18,8 @@ test: ## all tests, with a summary (FULL=1: all guest tests on the debug kernel,
 soak: ## queues, power, rmdir, unload, CPUs: each changed 1000 times under I/O, on both kernels
 	@ROUNDS=1000 RNULL_PATIENCE=40 tools/testing/rnull/run soak debug-soak
 
-bench: ## what an I/O costs in instructions, null_blk beside rnull (scripts/bench --help shows more)
-	@scripts/bench
+bench: ## what an I/O costs in instructions, null_blk beside rnull (NATIVE=1: in time, in User Mode Linux)
+	@scripts/bench $(if $(NATIVE),--native)
 
 blktests: ## the user's checkout of blktests in guests: BLKTESTS=DIR [GROUPS="block ..."] [MODE=drop-in|native|c]
 	@tools/testing/rnull/blktests/run --groups "$(GROUPS)" --modes "$(MODE)" --kernel "$(KERNEL)" --times "$(TIMES)" \

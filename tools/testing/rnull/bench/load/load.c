@@ -9,8 +9,10 @@
  *	start=BYTES span=BYTES	the range of the device		order=random|sequential
  *	jobs=N		processes, each on its own CPU, with its own part of the range
  *	fill=1		write all of the range first, so that memory-backed devices have their pages
+ *	settle=MS	pause before the warm-up, 50 unless told	clock=1		also print what time the region took
  *
  * Prints "region NAME ios=N bs=N jobs=N" after the region: the n-th such line belongs to the n-th region of the plugin.
+ * With clock=1 "ns=N" follows, which means something only where the processor is not emulated.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,6 +24,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine.h"
@@ -37,12 +40,12 @@ static struct {
 	const struct engine *engine;
 	struct stream stream;
 	unsigned long count, warm;
-	unsigned int jobs;
-	bool fill;
+	unsigned int jobs, settle;
+	bool fill, clock;
 } want = {
 	.engine = &psync_engine,
 	.stream = { .size = 4096, .batch = 1, .span = 16 * MIB },
-	.count = 1024, .warm = 256, .jobs = 1,
+	.count = 1024, .warm = 256, .jobs = 1, .settle = 50,
 };
 
 void fail(const char *format, ...)
@@ -104,6 +107,10 @@ static void set(const char *key, const char *value)
 		want.jobs = number;
 	} else if (!strcmp(key, "fill")) {
 		want.fill = number;
+	} else if (!strcmp(key, "settle")) {
+		want.settle = number;
+	} else if (!strcmp(key, "clock")) {
+		want.clock = number;
 	} else {
 		fail("there is no option %s", key);
 	}
@@ -182,7 +189,7 @@ static void fill(const struct stream *stream)
 /* Waits until the kernel has freed what making and filling the device left behind: that is no part of any I/O. */
 static void settle(void)
 {
-	usleep(50000);
+	usleep(want.settle * 1000);
 }
 
 static void warm_up(struct stream *stream)
@@ -193,14 +200,26 @@ static void warm_up(struct stream *stream)
 	want.engine->run(stream, want.warm);
 }
 
-static void run_here(void)
+static uint64_t now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000000ull + time.tv_nsec;
+}
+
+/* These return the nanoseconds that the region took. */
+static uint64_t run_here(void)
 {
 	struct stream stream = prepare(0);
+	uint64_t start;
 
 	warm_up(&stream);
+	start = now();
 	marker_begin();
 	want.engine->run(&stream, want.count);
 	marker_end();
+	return now() - start;
 }
 
 /* One job: says that it is warm, waits for all to be, works, says that it has done. */
@@ -227,10 +246,11 @@ static void await(int from_children)
 			fail("a job has failed");
 }
 
-static void run_jobs(void)
+static uint64_t run_jobs(void)
 {
 	int down[2], up[2], status;
 	char go[64] = { 0 };
+	uint64_t time;
 
 	if (want.jobs > sizeof(go) || pipe(down) || pipe(up))
 		fail("cannot start %u jobs", want.jobs);
@@ -243,23 +263,28 @@ static void run_jobs(void)
 	}
 	close(up[1]);
 	await(up[0]);
+	time = now();
 	marker_begin();
 	if (write(down[1], go, want.jobs) != (ssize_t)want.jobs)
 		fail("lost the jobs");
 	await(up[0]);
 	marker_end();
+	time = now() - time;
 	while (wait(&status) > 0)
 		if (status)
 			fail("a job has failed");
+	return time;
 }
 
 int main(int argc, char **argv)
 {
+	uint64_t time;
+
 	parse(argc, argv);
-	if (want.jobs == 1)
-		run_here();
-	else
-		run_jobs();
-	printf("region %s ios=%lu bs=%zu jobs=%u\n", want.name, want.count * want.jobs, want.stream.size, want.jobs);
+	time = want.jobs == 1 ? run_here() : run_jobs();
+	printf("region %s ios=%lu bs=%zu jobs=%u", want.name, want.count * want.jobs, want.stream.size, want.jobs);
+	if (want.clock)
+		printf(" ns=%llu", (unsigned long long)time);
+	putchar('\n');
 	return 0;
 }

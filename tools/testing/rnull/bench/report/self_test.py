@@ -3,12 +3,15 @@
 """Checks the judges of the benchmark on measurements that are made up: each must say no where it should."""
 
 import csv
+import random
 import sys
 import tempfile
 from pathlib import Path
 
 import budget
+import native
 import sharing
+import student
 import table
 import trust
 from measurement import HEADER, SHARING, Measurement
@@ -101,6 +104,37 @@ def check_sharing(directory):
     check("sharing: nobody is seen to share", lines(0, 0) == ["ok sharing share/write", "not ok sharing"])
 
 
+def check_student():
+    """Against printed tables of two-sided quantiles."""
+    printed = {(0.95, 1): 12.706, (0.95, 2): 4.303, (0.95, 7): 2.365, (0.95, 30): 2.042, (0.99, 10): 3.169}
+    check("student: quantiles", all(abs(student.quantile(*key) - t) < 0.001 for key, t in printed.items()))
+
+
+def check_native(directory):
+    """The verdict on boots with known times, and the gate."""
+
+    def said(slower, control, gate="open"):
+        choose, boots = random.Random(1), []
+        for number in range(6):
+            boot = directory / f"boot{number}"
+            boot.mkdir(exist_ok=True)
+            boots.append(boot)
+            (boot / "boot").write_text(f"gate {gate}", encoding="utf-8")
+            factors = {"a": 1.0, "b": control, "r": slower}
+            times = []
+            for line in native.legs(Path(__file__).parents[1] / "native/rows", number, 3):
+                leg, row, who = (cell.strip() for cell in line.split("|")[:3])
+                times.append(f"leg {leg} {row} {who} 1000 {int(1e7 * factors[who[0]] * choose.gauss(1, 0.01))}")
+            (boot / "times").write_text("\n".join([*times, "done"]), encoding="utf-8")
+        return list(native.report(boots))
+
+    check("native: 10 % more is seen", all(line.endswith("rnull is slower") for line in said(1.1, 1)[-4:]))
+    check("native: 10 % less is seen", all(line.endswith("rnull is faster") for line in said(0.9, 1)[-4:]))
+    check("native: no difference is not seen", any(line.endswith("no difference found") for line in said(1, 1)[-4:]))
+    check("native: a control that differs spoils it", all(line.endswith("says nothing") for line in said(1.1, 1.1)[-4:]))
+    check("native: nothing counts when the gate is closed", said(1.1, 1, "closed")[-1].startswith("no verdict"))
+
+
 def main():
     """All checks."""
     with tempfile.TemporaryDirectory() as name:
@@ -109,6 +143,8 @@ def main():
         check_table(directory)
         check_trust(directory)
         check_sharing(directory)
+        check_native(directory)
+    check_student()
     return 1 if failed else 0
 
 
