@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: GPL-2.0
+# Prints the questions about what disks do with I/O.
+# shellcheck shell=bash
+
+# each_block_size [LARGEST]: the questions of standard input, for every block size; BS stands for it in them.
+each_block_size() {
+	local text bs
+
+	text=$(cat)
+	for ((bs = 512; bs <= ${1:-65536}; bs *= 2)); do
+		echo "${text//BS/$bs}"
+	done
+}
+
+data() {
+	each_block_size <<-EOF
+	case data in blocks of BS
+	device a size=2 memory_backed=1 blocksize=BS
+	read a 0 65536 => ok 65536*zero
+	write a 65536 65536 1 => ok
+	read a 0 262144 => ok 65536*zero+65536*#1+131072*zero
+	write a 131072 BS 2 => ok
+	read a 65536 131072
+	write a 2031616 65536 3 => ok
+	read a 1966080 131072 => ok 65536*zero+65536*#3
+	write a 2097152 BS 4 => ENOSPC
+	read a 2097152 BS => 0 bytes *
+	write a 2031616 131072 5 => 65536 bytes
+	read a 2031616 65536 => ok 65536*#5
+	write a 512 100 6 => EINVAL
+	write a 100 512 6 => EINVAL
+	read a 1 BS
+	read a 256 BS
+	flush a => ok
+	write a 0 65536 7 fua => ok
+	read a 0 65536 => ok 65536*#7
+	write a 0 65536 8 cut=4094:2 => ok
+	read a 0 65536 => ok 65536*#8
+	put a/power 0 => ok 0
+	put a/power 1 => ok 1
+	read a 0 65536 => ok 65536*#8
+	read a 2031616 65536 => ok 65536*#5
+	zero a 0 65536 => ok
+	read a 0 131072 => ok 65536*zero+65536*#1
+	discard a 65536 65536 => EOPNOTSUPP
+	secure-erase a 65536 65536 => EOPNOTSUPP
+	case no data in blocks of BS
+	device a size=2 blocksize=BS
+	read a 0 65536 => ok 65536*untouched
+	write a 0 65536 1 => ok
+	read a 0 65536 => ok 65536*untouched
+	write a 2097152 BS 1 => ENOSPC
+	discard a 0 65536 => EOPNOTSUPP
+	zero a 0 65536 => ok
+	flush a => ok
+	write a 0 65536 1 fua => ok
+	EOF
+	cat <<-EOF
+	case a disk of no sectors
+	device a size=0 memory_backed=1
+	write a 0 512 1 => ENOSPC
+	read a 0 512 => 0 bytes *
+	flush a => ok
+	case data goes with rmdir
+	device a size=2 memory_backed=1
+	write a 0 4096 1 => ok
+	rmdir a => ok
+	device a size=2 memory_backed=1
+	read a 0 4096 => ok 4096*zero
+	case data stays while memory_backed is off
+	device a size=2 memory_backed=1
+	write a 0 4096 1 => ok
+	put a/power 0 => ok 0
+	put a/memory_backed 0 => ok 0
+	put a/power 1 => ok 1
+	get a/blocking => 1
+	read a 0 4096 => ok 4096*untouched
+	write a 0 4096 2 => ok
+	put a/power 0 => ok 0
+	put a/memory_backed 1 => ok 1
+	put a/power 1 => ok 1
+	read a 0 4096 => ok 4096*#1
+	case a disk that shrinks keeps what is behind its end
+	device a size=2 memory_backed=1
+	write a 1048576 4096 1 => ok
+	put a/power 0 => ok 0
+	put a/size 1 => ok 1
+	put a/power 1 => ok 1
+	read a 1048576 4096 => 0 bytes *
+	put a/power 0 => ok 0
+	put a/size 2 => ok 2
+	put a/power 1 => ok 1
+	read a 1048576 4096 => ok 4096*#1
+	EOF
+	local bs
+	for bs in 512 4096 65536; do
+		cat <<-EOF
+		case pieces of memory in blocks of $bs
+		device a size=2 memory_backed=1 blocksize=$bs
+		write a 0 65536 1 cut=2:510,1024:1022,4094:2,0:4096,10:3000 => ok
+		read a 0 65536 => ok 65536*#1
+		read a 0 65536 cut=2048:4096
+		read a 0 65536 cut=0:1024,0:3072
+		read a 0 65536 cut=2:510,6:2,4094:4,0:60000
+		case long requests in blocks of $bs
+		device a size=4 memory_backed=1 blocksize=$bs max_sectors=128
+		write a 0 1048576 1 => ok
+		read a 0 1048576 => ok 1048576*#1
+		write a 65536 524288 2 cut=2048:100000 => ok
+		read a 0 1048576 => ok 65536*#1+524288*#2+458752*#1
+		EOF
+	done
+	for bs in 0 1 2; do
+		cat <<-EOF
+		case data with irqmode $bs
+		device a size=2 memory_backed=1 irqmode=$bs submit_queues=2
+		write a 0 65536 1 => ok
+		write a 4096 512 2 fua => ok
+		read a 0 65536 => ok 4096*#1+512*#2+60928*#1
+		flush a => ok
+		case null with irqmode $bs
+		device a size=2 irqmode=$bs submit_queues=2 blocking=1
+		write a 0 65536 1 => ok
+		read a 0 65536 => ok 65536*untouched
+		flush a => ok
+		EOF
+	done
+	cat <<-EOF
+	case a delay
+	device a size=2 irqmode=2 completion_nsec=100000000
+	lasts 100 1000 read a 65536 4096 => ok 4096*untouched in time
+	case requests that take too long
+	device a size=2 memory_backed=1 irqmode=2 completion_nsec=2500000000 poll_queues=0
+	sysfs a queue/io_timeout 200 => ok 200
+	lasts 2400 6000 read a 65536 4096 => ETIMEDOUT 4096*zero in time
+	lasts 2400 6000 write a 65536 4096 1 => ETIMEDOUT in time
+	sysfs a queue/io_timeout 60000 => ok 60000
+	read a 65536 4096 => ok 4096*#1
+	case no data for requests that take too long
+	device a size=2 irqmode=2 completion_nsec=2500000000 hw_queue_depth=1
+	sysfs a queue/io_timeout 200 => ok 200
+	lasts 2400 6000 read a 65536 4096 => ETIMEDOUT 4096*untouched in time
+	EOF
+}
+
+discard() {
+	each_block_size <<-EOF
+	case discard in blocks of BS
+	device a size=2 memory_backed=1 discard=1 blocksize=BS
+	write a 0 524288 1 => ok
+	discard a 65536 BS => ok
+	read a 0 131072
+	discard a 131072 131072 => ok
+	read a 0 524288
+	discard a 0 2097152 => ok
+	read a 0 524288
+	discard a 100 512 => EINVAL
+	discard a 0 100 => EINVAL
+	discard a 0 0 => EINVAL
+	discard a 2097152 BS => EINVAL
+	discard a 2031616 131072 => EINVAL
+	discard a 18446744073709551104 1024 => EINVAL
+	write a 0 65536 2 => ok
+	discard a 0 65536 => ok
+	put a/power 0 => ok 0
+	put a/power 1 => ok 1
+	read a 0 524288
+	EOF
+	cat <<-EOF
+	case discard without memory
+	device a size=2 discard=1
+	get a/discard => 0
+	discard a 0 4096 => EOPNOTSUPP
+	case sectors of a page go one by one
+	device a size=2 memory_backed=1 discard=1
+	write a 0 8192 1 => ok
+	discard a 512 512 => ok
+	discard a 2048 1024 => ok
+	read a 0 8192 => ok 512*#1+512*zero+1024*#1+1024*zero+5120*#1
+	discard a 0 512 => ok
+	discard a 1024 1024 => ok
+	discard a 3072 1024 => ok
+	read a 0 8192 => ok 4096*zero+4096*#1
+	write a 3072 512 2 => ok
+	read a 0 8192 => ok 3072*zero+512*#2+512*zero+4096*#1
+	EOF
+}
+
+cache() {
+	# With larger blocks null_blk writes beyond its pages (defect 4).
+	each_block_size 4096 <<-EOF
+	case a cache over blocks of BS
+	device a size=8 memory_backed=1 cache_size=1 discard=1 blocksize=BS
+	read a 0 65536 => ok 65536*zero
+	write a 0 65536 1 => ok
+	read a 0 131072 => ok 65536*#1+65536*zero
+	put a/power 0 => ok 0
+	put a/power 1 => ok 1
+	read a 0 131072 => ok 131072*zero
+	write a 0 65536 2 => ok
+	flush a => ok
+	put a/power 0 => ok 0
+	put a/power 1 => ok 1
+	read a 0 131072 => ok 65536*#2+65536*zero
+	write a 131072 65536 3 fua => ok
+	put a/power 0 => ok 0
+	put a/power 1 => ok 1
+	read a 131072 65536 => ok 65536*#3
+	write a 262144 65536 4 => ok
+	write a 262144 65536 5 fua => ok
+	read a 262144 65536 => ok 65536*#5
+	put a/power 0 => ok 0
+	put a/power 1 => ok 1
+	read a 262144 65536 => ok 65536*#5
+	write a 524288 65536 6 => ok
+	discard a 524288 65536 => ok
+	read a 524288 65536
+	EOF
+	cat <<-EOF
+	case a cache that overflows
+	device a size=8 memory_backed=1 cache_size=1
+	write a 0 4194304 1 => ok
+	read a 0 4194304 => ok 4194304*#1
+	write a 0 4194304 2 => ok
+	read a 0 4194304 => ok 4194304*#2
+	flush a => ok
+	put a/power 0 => ok 0
+	put a/power 1 => ok 1
+	read a 0 4194304 => ok 4194304*#2
+	case a cache without FUA
+	device a size=8 memory_backed=1 cache_size=1 fua=0
+	write a 0 65536 1 fua => ok
+	put a/power 0 => ok 0
+	put a/power 1 => ok 1
+	read a 0 65536 => ok 65536*#1
+	case a cache over sectors that are stored
+	device a size=8 memory_backed=1 cache_size=1
+	write a 0 512 1 fua => ok
+	write a 1024 512 2 => ok
+	read a 0 2048 => ok 512*#1+512*zero+512*#2+512*zero
+	write a 0 512 3 => ok
+	read a 0 2048 => ok 512*#3+512*zero+512*#2+512*zero
+	flush a => ok
+	put a/power 0 => ok 0
+	put a/power 1 => ok 1
+	read a 0 2048 => ok 512*#3+512*zero+512*#2+512*zero
+	case data under a cache is lost by power off
+	device a size=8 memory_backed=1 cache_size=1
+	write a 0 4096 1 fua => ok
+	write a 0 4096 2 => ok
+	read a 0 4096 => ok 4096*#2
+	put a/power 0 => ok 0
+	put a/power 1 => ok 1
+	read a 0 4096
+	case a cache without memory
+	device a size=8 cache_size=1
+	get a/cache_size => 0
+	write a 0 4096 1 => ok
+	read a 0 4096 => ok 4096*untouched
+	EOF
+}

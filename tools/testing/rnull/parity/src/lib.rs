@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Asks two drivers the same questions.
+
+pub mod transcript;
+
+pub mod offer;
+
+pub mod ask;
+
+pub mod module;
+
+pub mod question;
+
+pub mod sysfs;
+
+pub mod pattern;
+
+pub mod system;
+
+pub mod driver;
