@@ -39,6 +39,9 @@
 #![cfg(CONFIG_BLOCK)]
 
 mod buffers;
+
+mod cache;
+
 mod store;
 
 mod remove;
@@ -57,4 +60,7 @@ mod sectors;
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 mod tests;
 
-pub use self::store::PageStore;
+pub use self::{
+    cache::WriteCache,
+    store::PageStore, //
+};

@@ -126,6 +126,20 @@ impl<'a> Page<'a> {
         }
     }
 
+    /// Copies the sectors of another page. To be called by [`Self::change`].
+    pub(super) fn copy(&self, from: Page<'_>, sectors: Sectors) {
+        for (offset, len) in sectors.bytes() {
+            let mut mapped = len;
+            // SAFETY: By the type invariants both pages are allocated, and order-0; they are not
+            // the same, since one of them is being changed, and the sectors lie within a page.
+            unsafe {
+                let bytes = bindings::bio_map(from.raw.as_ptr(), offset, &mut mapped);
+                bindings::memcpy_to_page(self.raw.as_ptr(), offset, bytes.cast(), len);
+                bindings::bio_unmap(bytes);
+            }
+        }
+    }
+
     /// Sets a part of the page to zero. To be called by [`Self::change`].
     pub(super) fn zero(&self, part: Part) {
         // SAFETY: By the type invariants the page is allocated; the part lies within a page.

@@ -2,7 +2,10 @@
 
 //! The division of a range of bytes into the pages that hold it.
 
-use super::sectors::Sectors;
+use super::sectors::{
+    Sectors,
+    GRANULE, //
+};
 use crate::{
     page::{
         PAGE_SHIFT,
@@ -76,6 +79,16 @@ impl Chunk {
             page: (at >> PAGE_SHIFT) as usize,
             offset: (at % PAGE_SIZE as u64) as usize,
             left: end.saturating_sub(at).min(room) as usize,
+        }
+    }
+
+    /// All of page `page`.
+    pub(super) fn of_page(page: usize) -> Self {
+        // INVARIANT: It ends with the page.
+        Self {
+            page,
+            offset: 0,
+            left: PAGE_SIZE,
         }
     }
 
@@ -181,6 +194,17 @@ impl Part {
     #[inline]
     pub(super) fn is_page(&self) -> bool {
         self.len == PAGE_SIZE
+    }
+
+    /// Divides it: its first bytes, all in sectors of `set` or none of them, then the rest.
+    pub(super) fn split_where(self, set: Sectors) -> (Self, Self) {
+        let within = |part: &Self| part.touched().both(set) == part.touched();
+        let without = |part: &Self| part.touched().both(set).is_empty();
+        if within(&self) || without(&self) {
+            return self.split(self.len);
+        }
+        // In between, sector by sector.
+        self.split(GRANULE - self.offset % GRANULE)
     }
 
     /// Divides it: its first bytes, `len` of them unless it is shorter, then the rest.

@@ -67,10 +67,28 @@ impl Sectors {
         Self(below(end) & !below(first))
     }
 
+    /// Where each of them is in the page: its first byte, and the number of bytes.
+    pub(super) fn bytes(self) -> impl Iterator<Item = (usize, usize)> {
+        (0..BITS)
+            .filter(move |sector| self.0 >> sector & 1 != 0)
+            .map(|sector| (sector * GRANULE, GRANULE))
+    }
+
     /// Whether there is none.
     #[inline]
     pub(super) fn is_empty(self) -> bool {
         self.0 == 0
+    }
+
+    /// No sector at all.
+    // INVARIANT: No bit is set.
+    pub(super) const NONE: Self = Self(0);
+
+    /// Those that are in `other`, too.
+    #[inline]
+    pub(super) fn both(self, other: Self) -> Self {
+        // INVARIANT: No bit is added.
+        Self(self.0 & other.0)
     }
 
     /// With those of `other`.

@@ -4,8 +4,16 @@
 
 use super::{
     copy::Memory,
-    range,
+    page::{
+        NewPage,
+        Page, //
+    },
+    range::{
+        self,
+        Part, //
+    },
     remove,
+    sectors::Sectors,
     transfer,
     tree::Tree, //
 };
@@ -252,6 +260,24 @@ impl PageStore {
     /// ```
     pub fn remove<C: Context>(&self, scope: Scope<'_, C>, at: u64, len: u64) -> Result {
         self.remove_range(scope.may_sleep(), at, len)
+    }
+
+    /// Adds page `page`, if it is missing; it is zeros, as before.
+    pub(super) fn add_page(&self, page: usize, may_sleep: bool) -> Result {
+        self.tree
+            .insert(page, NewPage::zeroed(may_sleep)?, may_sleep)?;
+        Ok(())
+    }
+
+    /// Copies sectors of a page of another tree over those of the page of `part`, if there is one;
+    /// returns whether there is.
+    pub(super) fn take_over(&self, part: Part, from: Page<'_>, sectors: Sectors) -> bool {
+        let held = self.tree.hold(part.page());
+        let Some(page) = held.page(part) else {
+            return false;
+        };
+        page.change(|held| held.with(sectors), |page| page.copy(from, sectors));
+        true
     }
 
     /// Copies `len` bytes from some memory, of which there must be as much.

@@ -104,7 +104,7 @@ fn read_held(held: &Held<'_>, mut chunk: Chunk, to: &mut impl Memory<FromDisk>) 
 }
 
 /// Copies a part of a page that nobody can change, to as many windows as it takes.
-fn read_part(held: &Held<'_>, part: Part, to: &mut impl Memory<FromDisk>) {
+pub(super) fn read_part(held: &Held<'_>, part: Part, to: &mut impl Memory<FromDisk>) {
     let page = held.page(part);
     let mut rest = part;
     while rest.len() > 0 {

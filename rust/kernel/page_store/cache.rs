@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A cache of writes in front of a page store.
+//!
+//! What is written to it goes to pages of its own, until these are settled: their sectors are
+//! copied to the store, and the pages freed. What was not settled goes with the cache, as it does
+//! when a disk with a volatile cache loses power.
+//!
+//! # Exclusion
+//!
+//! Reading and settling hold the cache's lock of the neighbourhood, then the store's, so nobody
+//! sees a sector in neither of them, or in the store only while the cache has a newer one. Whoever
+//! writes past the cache does it through the cache for this reason.
+
+use super::{
+    copy::Memory,
+    range::{
+        self,
+        Chunk,
+        Part, //
+    },
+    remove,
+    sectors::Sectors,
+    transfer,
+    tree::Tree,
+    PageStore, //
+};
+use crate::{
+    bindings,
+    block::{
+        bio::{
+            FromDisk,
+            Segments,
+            ToDisk, //
+        },
+        mq::{
+            Context,
+            Scope, //
+        },
+    },
+    page::PAGE_SIZE,
+    prelude::*,
+    static_lock_class,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    },
+};
+
+/// Bytes that are written at once; no logical block goes over a multiple of it.
+const PIECE: u64 = 65536;
+
+/// The most pages of a piece.
+const PIECE_PAGES: usize = (PIECE as usize).div_ceil(PAGE_SIZE);
+
+/// How many pages are settled when there is no room.
+const BATCH: usize = 16;
+
+/// A cache of writes in front of a [`PageStore`].
+///
+/// It is pinned, and shared freely between threads. Dropping it forgets what was not settled.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::{page_store::{PageStore, WriteCache}, sync::Arc};
+///
+/// let store = Arc::pin_init(PageStore::new(512), GFP_KERNEL)?;
+/// let cache = KBox::pin_init(WriteCache::new(store.clone(), 1 << 20, 512), GFP_KERNEL)?;
+/// assert_eq!(cache.pages(), 0);
+/// # Ok::<(), Error>(())
+/// ```
+#[pin_data]
+pub struct WriteCache {
+    #[pin]
+    tree: Tree,
+    store: Arc<PageStore>,
+    /// The most pages to keep.
+    room: usize,
+    /// Where to look for pages to settle next.
+    next: Atomic<usize>,
+    block_pages: usize,
+}
+
+impl WriteCache {
+    /// Makes an empty cache of at most `bytes`, and not less than 128 KiB, in front of `store`.
+    ///
+    /// Who writes at the same time may exceed that by some pages each. Logical blocks have
+    /// `block_size` bytes, as those of the store.
+    pub fn new(store: Arc<PageStore>, bytes: u64, block_size: u32) -> impl PinInit<Self> {
+        let pages = usize::try_from(bytes / PAGE_SIZE as u64).unwrap_or(usize::MAX);
+        pin_init!(Self {
+            tree <- Tree::new(static_lock_class!()),
+            store,
+            room: pages.max(2 * PIECE_PAGES),
+            next: Atomic::new(0),
+            block_pages: range::block_pages(block_size),
+        })
+    }
+
+    /// The number of pages that are not settled, which costs nothing to ask.
+    pub fn pages(&self) -> usize {
+        self.tree.count()
+    }
+
+    /// Copies `len` bytes, from byte `at` on, to the memory of a read request.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PageStore::read`].
+    pub fn read(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> Result {
+        if len > to.remaining() {
+            return Err(EINVAL);
+        }
+        self.read_memory(at, len as usize, to)
+    }
+
+    /// Copies `len` bytes from the memory of a write request, from byte `at` on, to the cache.
+    ///
+    /// Where that is full, some of its pages are settled first.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PageStore::write`].
+    pub fn write<C: Context>(
+        &self,
+        scope: Scope<'_, C>,
+        at: u64,
+        from: &mut Segments<'_, ToDisk>,
+        len: u32,
+    ) -> Result {
+        if len > from.remaining() {
+            return Err(EINVAL);
+        }
+        self.write_memory(scope.may_sleep(), false, at, len as usize, from)
+    }
+
+    /// As [`Self::write`], to the store, so that the cache has nothing of the range after that.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PageStore::write`]; but if there is no memory, the cache may have what the store
+    /// has not.
+    pub fn write_through<C: Context>(
+        &self,
+        scope: Scope<'_, C>,
+        at: u64,
+        from: &mut Segments<'_, ToDisk>,
+        len: u32,
+    ) -> Result {
+        if len > from.remaining() {
+            return Err(EINVAL);
+        }
+        self.write_memory(scope.may_sleep(), true, at, len as usize, from)
+    }
+
+    /// Makes `len` bytes, from byte `at` on, read as zeros, here as in the store.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PageStore::remove`].
+    pub fn remove<C: Context>(&self, scope: Scope<'_, C>, at: u64, len: u64) -> Result {
+        self.remove_range(scope.may_sleep(), at, len)
+    }
+
+    /// Settles all that was written before.
+    ///
+    /// # Errors
+    ///
+    /// [`ENOMEM`] if the store has no room for a page, which stays in the cache, as do those after
+    /// it.
+    pub fn flush<C: Context>(&self, scope: Scope<'_, C>) -> Result {
+        self.settle_all(scope.may_sleep())
+    }
+
+    pub(super) fn read_memory(
+        &self,
+        at: u64,
+        len: usize,
+        to: &mut impl Memory<FromDisk>,
+    ) -> Result {
+        let end = range::end(at, len as u64)?;
+        let mut at = at;
+        while at < end {
+            let chunk = Chunk::new(at, end);
+            let held = self.tree.hold(chunk.page());
+            for part in chunk.parts() {
+                let cached = held.page(part).map_or(Sectors::NONE, |page| page.sectors());
+                let mut rest = part;
+                while rest.len() > 0 {
+                    let (now, later) = rest.split_where(cached);
+                    if now.touched().both(cached).is_empty() {
+                        self.store.read_memory(at, now.len(), to)?;
+                    } else {
+                        transfer::read_part(&held, now, to);
+                    }
+                    at += now.len() as u64;
+                    rest = later;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn write_memory(
+        &self,
+        may_sleep: bool,
+        through: bool,
+        at: u64,
+        len: usize,
+        from: &mut impl Memory<ToDisk>,
+    ) -> Result {
+        let end = range::end(at, len as u64)?;
+        let mut at = at;
+        while at < end {
+            // Not more at once than there is room for, and whole blocks.
+            let piece = (PIECE - at % PIECE).min(end - at);
+            self.make_room(may_sleep);
+            let (tree, pages) = (&self.tree, self.block_pages);
+            transfer::write(tree, pages, may_sleep, at, piece as usize, from)?;
+            if through {
+                self.settle(Chunk::new(at, at + piece), may_sleep)?;
+            }
+            at += piece;
+        }
+        Ok(())
+    }
+
+    pub(super) fn remove_range(&self, may_sleep: bool, at: u64, len: u64) -> Result {
+        // What has left the cache cannot come to the store any more.
+        remove::remove(&self.tree, may_sleep, at, len)?;
+        self.store.remove_range(may_sleep, at, len)
+    }
+
+    pub(super) fn settle_all(&self, may_sleep: bool) -> Result {
+        let mut next = 0;
+        while let Some(page) = self.tree.next(next) {
+            self.settle(Chunk::of_page(page), may_sleep)?;
+            next = page + 1;
+        }
+        Ok(())
+    }
+
+    /// Settles pages in turn until there is room for a piece.
+    fn make_room(&self, may_sleep: bool) {
+        while self.tree.count() + PIECE_PAGES > self.room {
+            for _ in 0..BATCH {
+                let Some(page) = self.tree.next(self.next.load(Relaxed)) else {
+                    self.next.store(0, Relaxed);
+                    break;
+                };
+                self.next.store(page + 1, Relaxed);
+                // Without memory for the store, the cache is all that is left.
+                if self.settle(Chunk::of_page(page), may_sleep).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Moves the sectors of a chunk to the store, as far as the cache has them.
+    fn settle(&self, chunk: Chunk, may_sleep: bool) -> Result {
+        for part in chunk.parts() {
+            while !self.try_settle(part) {
+                // Memory is waited for with no lock held.
+                self.store.add_page(part.page(), may_sleep)?;
+            }
+        }
+        if may_sleep {
+            // SAFETY: The caller may sleep.
+            unsafe { bindings::page_store_resched() };
+        }
+        Ok(())
+    }
+
+    /// Moves the sectors of `part`; returns `false` if the store lacks the page.
+    fn try_settle(&self, part: Part) -> bool {
+        let held = self.tree.hold(part.page());
+        let Some(page) = held.page(part) else {
+            return true;
+        };
+        let sectors = page.sectors().both(part.touched());
+        if !sectors.is_empty() && !self.store.take_over(part, page, sectors) {
+            return false;
+        }
+        let left = page.sectors().without(sectors);
+        if left.is_empty() {
+            // Who has added it only to write to it will see that it is not there.
+            held.change().erase(part.page());
+        } else {
+            page.change(|_| left, |_| ());
+        }
+        true
+    }
+}
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+#[macros::kunit_tests(rust_write_cache)]
+mod tests {
+    use super::{
+        super::copy::Unfilled,
+        *, //
+    };
+
+    /// The part of a store that the tests use: more than a cache has room for.
+    const LEN: usize = 80 * PAGE_SIZE;
+
+    fn view(cache: &WriteCache, buffer: &mut [u8]) {
+        assert_eq!(
+            cache.read_memory(0, buffer.len(), &mut Unfilled(buffer)),
+            Ok(())
+        );
+    }
+
+    #[test]
+    fn a_cache_shows_what_was_written_last() -> Result {
+        for block_size in [512, 4096, 65536] {
+            let block = block_size as usize;
+            let store = Arc::pin_init(PageStore::new(block_size), GFP_KERNEL)?;
+            let cache = KBox::pin_init(WriteCache::new(store.clone(), 0, block_size), GFP_KERNEL)?;
+            let mut model = KVVec::from_elem(0, LEN, GFP_KERNEL)?;
+            let mut buffer = KVVec::from_elem(0, LEN, GFP_KERNEL)?;
+            let mut chance = 1usize;
+            let mut below = |end: usize| {
+                chance = chance.wrapping_mul(1103515245).wrapping_add(12345);
+                (chance >> 16) % 32768 % end
+            };
+            for round in 0..300usize {
+                let at = below(LEN / block) * block;
+                let len = (1 + below(((LEN - at) / block).min(65536 / block))) * block;
+                let range = at..at + len;
+                let at = at as u64;
+                match below(8) {
+                    0 => {
+                        model[range].fill(0);
+                        cache.remove_range(true, at, len as u64)?;
+                    }
+                    1 => {
+                        cache.settle_all(true)?;
+                        assert_eq!(cache.pages(), 0);
+                        store.read_bytes(0, &mut buffer)?;
+                        assert!(buffer[..] == model[..]);
+                    }
+                    through => {
+                        model[range.clone()].fill(round as u8);
+                        let mut from = &model[range.clone()];
+                        cache.write_memory(true, through == 2, at, len, &mut from)?;
+                        if through == 2 {
+                            store.read_bytes(at, &mut buffer[range.clone()])?;
+                            assert!(buffer[range.clone()] == model[range]);
+                        }
+                    }
+                }
+                assert!(cache.pages() <= 2 * PIECE_PAGES);
+                view(&cache, &mut buffer);
+                assert!(buffer[..] == model[..]);
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_not_settled_goes_with_the_cache() -> Result {
+        let store = Arc::pin_init(PageStore::new(512), GFP_KERNEL)?;
+        let cache = KBox::pin_init(WriteCache::new(store.clone(), 1 << 20, 512), GFP_KERNEL)?;
+        cache.write_memory(true, false, 0, 1024, &mut &[1u8; 1024][..])?;
+        cache.write_memory(true, true, 512, 512, &mut &[2u8; 512][..])?;
+        assert_eq!(cache.pages(), 1);
+        drop(cache);
+        let mut buffer = [0xff; 1024];
+        store.read_bytes(0, &mut buffer)?;
+        assert!(buffer[..512] == [0; 512] && buffer[512..] == [2; 512]);
+        Ok(())
+    }
+}
