@@ -4,10 +4,11 @@
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 #include <linux/xarray.h>
 
-/* The Rust side counts on the size of a node. */
-static_assert(XA_CHUNK_SIZE == (IS_ENABLED(CONFIG_BASE_SMALL) ? 16 : 64));
+/* The Rust side leaves out the indices of a first node. */
+static_assert(XA_CHUNK_SIZE <= 64);
 
 __rust_helper struct page *rust_helper_page_store_alloc(bool zeroed,
 							bool may_sleep)
@@ -30,14 +31,18 @@ __rust_helper unsigned long *rust_helper_page_store_word(struct page *page)
 	return &page->private;
 }
 
+__rust_helper void *rust_helper_page_store_alloc_leaf(size_t size,
+						      bool may_sleep)
+{
+	return kmalloc(size, (may_sleep ? GFP_NOIO : GFP_NOWAIT) | __GFP_NOWARN);
+}
+
 /*
- * Returns 1 if @page is in the array now, 0 if there is one already, else an error. The state of
- * the look-up serves to store, too; memory for a node is allocated without the lock.
+ * Returns 1 if @leaf is in the array now, 0 if there is one already, else an
+ * error. Memory for nodes is allocated without the lock.
  */
 __rust_helper int rust_helper_page_store_insert(struct xarray *xa,
-						unsigned long index,
-						struct page *page,
-						unsigned long *count,
+						unsigned long index, void *leaf,
 						bool may_sleep)
 {
 	XA_STATE(xas, xa, index);
@@ -46,55 +51,34 @@ __rust_helper int rust_helper_page_store_insert(struct xarray *xa,
 	do {
 		xas_lock(&xas);
 		stored = !xas_load(&xas);
-		if (stored) {
-			xas_store(&xas, page);
-			stored = !xas_error(&xas);
-		}
 		if (stored)
-			WRITE_ONCE(*count, *count + 1);
+			xas_store(&xas, leaf);
 		xas_unlock(&xas);
 	} while (xas_nomem(&xas, may_sleep ? GFP_NOIO : GFP_NOWAIT));
 	return xas_error(&xas) ?: stored;
 }
 
-/* The node from which the page with this index hangs, or would hang, if there is one. */
-__rust_helper struct xa_node *
-rust_helper_page_store_node(const struct xarray *xa, unsigned long index)
+/*
+ * Finds the leaf with this index. None is at an index that a node of the lowest
+ * level at the head would have, and none spans several: what is not NULL above
+ * the lowest level is a node.
+ */
+__rust_helper void *rust_helper_page_store_find(const struct xarray *xa,
+						unsigned long index)
 {
 	void *entry = rcu_dereference_raw(xa->xa_head);
-	struct xa_node *node;
+	struct xa_node *node = xa_to_node(entry);
+	unsigned int slot;
 
-	if (!xa_is_node(entry))
+	if (!entry || index >> node->shift >= XA_CHUNK_SIZE)
 		return NULL;
-	node = xa_to_node(entry);
-	if (index >> node->shift >= XA_CHUNK_SIZE)
-		return NULL;
-	while (node->shift) {
-		entry = rcu_dereference_raw(
-			node->slots[(index >> node->shift) & XA_CHUNK_MASK]);
-		if (!xa_is_node(entry))
-			return NULL;
+	for (;;) {
+		slot = (index >> node->shift) & XA_CHUNK_MASK;
+		entry = rcu_dereference_raw(node->slots[slot]);
+		if (!entry || !node->shift)
+			return entry;
 		node = xa_to_node(entry);
 	}
-	return node;
-}
-
-__rust_helper struct page *
-rust_helper_page_store_slot(const struct xa_node *node, unsigned long slot)
-{
-	return node ? rcu_dereference_raw(node->slots[slot]) : NULL;
-}
-
-__rust_helper void rust_helper_page_store_destroy(struct xarray *xa)
-{
-	unsigned long index;
-	struct page *page;
-
-	xa_for_each(xa, index, page) {
-		rust_helper_page_store_free(page);
-		cond_resched();
-	}
-	xa_destroy(xa);
 }
 
 __rust_helper void rust_helper_page_store_resched(void)

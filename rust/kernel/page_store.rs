@@ -9,13 +9,13 @@
 //! # Exclusion
 //!
 //! A block device promises that a logical block is read and written as a whole, not that a request
-//! is. Writers take a lock, which is for the 64 pages that hang from the same node of the tree:
+//! is. Pages are kept in leaves, 64 neighbours in each, and writers take the lock of the leaf:
 //!
 //! ```text
-//!     lock 0                      lock 1                      ...  lock 63      lock 0 again
-//!    +---------------------------+---------------------------+    +------------+------------+
-//!    | page 0 .. 63              | page 64 .. 127            |    |            |            |
-//!    +---------------------------+---------------------------+    +------------+------------+
+//!     XArray: leaf number -> leaf
+//!    +------+-------------------------+   +------+-------------------------+
+//!    | lock | page 0, 1, 2, .. 63     |   | lock | page 64, 65, 66, .. 127 |  ...
+//!    +------+-------------------------+   +------+-------------------------+
 //! ```
 //!
 //! Readers of blocks that are no larger than a page take none: each page counts its changes, and a
@@ -25,8 +25,8 @@
 //!
 //! To read 64 pages takes one RCU read section and one look-up, no locked operation, no store but
 //! to the reader's own memory. To write to them takes one lock more. There is one `memcpy` for each
-//! page, wherever the memory at the other end is contiguous. Beside the pages there are the nodes
-//! of the XArray, 576 bytes for 64 pages, and 4 KiB of locks.
+//! page, wherever the memory at the other end is contiguous. Jobs that use different leaves write
+//! to no cache line in common. A leaf takes 1 KiB.
 //!
 //! # Context
 //!
@@ -51,7 +51,8 @@ mod copy;
 
 mod tree;
 
-mod locks;
+mod leaf;
+
 mod page;
 
 mod range;

@@ -8,8 +8,8 @@
 //!
 //! # Exclusion
 //!
-//! Reading and settling hold the cache's lock of the neighbourhood, then the store's, so nobody
-//! sees a sector in neither of them, or in the store only while the cache has a newer one. Whoever
+//! Reading and settling hold the lock of the cache's leaf, then of the store's, so nobody sees a
+//! sector in neither of them, or in the store only while the cache has a newer one. Whoever
 //! writes past the cache does it through the cache for this reason.
 
 use super::{
@@ -22,7 +22,10 @@ use super::{
     remove,
     sectors::Sectors,
     transfer,
-    tree::Tree,
+    tree::{
+        Held,
+        Tree, //
+    },
     PageStore, //
 };
 use crate::{
@@ -186,20 +189,47 @@ impl WriteCache {
         let mut at = at;
         while at < end {
             let chunk = Chunk::new(at, end);
-            let held = self.tree.hold(chunk.page());
-            for part in chunk.parts() {
-                let cached = held.page(part).map_or(Sectors::NONE, |page| page.sectors());
-                let mut rest = part;
-                while rest.len() > 0 {
-                    let (now, later) = rest.split_where(cached);
-                    if now.touched().both(cached).is_empty() {
-                        self.store.read_memory(at, now.len(), to)?;
-                    } else {
-                        transfer::read_part(&held, now, to);
-                    }
-                    at += now.len() as u64;
-                    rest = later;
+            let Some(held) = self.tree.hold(chunk.page()) else {
+                // Blocks come to the store as a whole, so none is mixed even if one comes now.
+                self.store.read_memory(at, chunk.left(), to)?;
+                at += chunk.left() as u64;
+                continue;
+            };
+            let mut rest = chunk;
+            while rest.left() > 0 {
+                let block = rest.block(self.block_pages);
+                self.read_block(&held, block, at, to)?;
+                at += block.left() as u64;
+                block.parts().for_each(|part| rest.pass(part));
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies a block, of which byte `at` is the first, with the lock of its leaf held.
+    fn read_block(
+        &self,
+        held: &Held<'_>,
+        block: Chunk,
+        at: u64,
+        to: &mut impl Memory<FromDisk>,
+    ) -> Result {
+        let cached = |part| held.page(part).map_or(Sectors::NONE, |page| page.sectors());
+        if block.parts().all(|part| cached(part).is_empty()) {
+            return self.store.read_memory(at, block.left(), to);
+        }
+        let mut at = at;
+        for part in block.parts() {
+            let mut rest = part;
+            while rest.len() > 0 {
+                let (now, later) = rest.split_where(cached(part));
+                if now.touched().both(cached(part)).is_empty() {
+                    self.store.read_memory(at, now.len(), to)?;
+                } else {
+                    transfer::read_part(Some(held), now, to);
                 }
+                at += now.len() as u64;
+                rest = later;
             }
         }
         Ok(())
@@ -238,8 +268,9 @@ impl WriteCache {
     pub(super) fn settle_all(&self, may_sleep: bool) -> Result {
         let mut next = 0;
         while let Some(page) = self.tree.next(next) {
-            self.settle(Chunk::of_page(page), may_sleep)?;
-            next = page + 1;
+            let block = Chunk::of_block(page, self.block_pages);
+            self.settle(block, may_sleep)?;
+            next = block.page() + self.block_pages;
         }
         Ok(())
     }
@@ -252,9 +283,10 @@ impl WriteCache {
                     self.next.store(0, Relaxed);
                     break;
                 };
-                self.next.store(page + 1, Relaxed);
+                let block = Chunk::of_block(page, self.block_pages);
+                self.next.store(block.page() + self.block_pages, Relaxed);
                 // Without memory for the store, the cache is all that is left.
-                if self.settle(Chunk::of_page(page), may_sleep).is_err() {
+                if self.settle(block, may_sleep).is_err() {
                     return;
                 }
             }
@@ -263,11 +295,14 @@ impl WriteCache {
 
     /// Moves the sectors of a chunk to the store, as far as the cache has them.
     fn settle(&self, chunk: Chunk, may_sleep: bool) -> Result {
-        for part in chunk.parts() {
-            while !self.try_settle(part) {
+        let mut rest = chunk;
+        while rest.left() > 0 {
+            let block = rest.block(self.block_pages);
+            while !self.try_settle(block) {
                 // Memory is waited for with no lock held.
-                self.store.add_page(part.page(), may_sleep)?;
+                self.store.add_pages(block, may_sleep)?;
             }
+            block.parts().for_each(|part| rest.pass(part));
         }
         if may_sleep {
             // SAFETY: The caller may sleep.
@@ -276,23 +311,33 @@ impl WriteCache {
         Ok(())
     }
 
-    /// Moves the sectors of `part`; returns `false` if the store lacks the page.
-    fn try_settle(&self, part: Part) -> bool {
-        let held = self.tree.hold(part.page());
-        let Some(page) = held.page(part) else {
+    /// Moves the sectors of a block, at once; returns `false` if the store lacks a page.
+    fn try_settle(&self, block: Chunk) -> bool {
+        let Some(mut held) = self.tree.hold(block.page()) else {
             return true;
         };
-        let sectors = page.sectors().both(part.touched());
-        if !sectors.is_empty() && !self.store.take_over(part, page, sectors) {
+        let cached = |part: Part| {
+            let page = held.page(part)?;
+            let sectors = page.sectors().both(part.touched());
+            (!sectors.is_empty()).then_some((page, sectors))
+        };
+        if block.parts().any(|part| cached(part).is_some()) && !self.store.take_over(block, cached)
+        {
             return false;
         }
-        let left = page.sectors().without(sectors);
-        if left.is_empty() {
-            // Who has added it only to write to it will see that it is not there.
-            held.change().erase(part.page());
-        } else {
-            page.change(|_| left, |_| ());
+        for part in block.parts() {
+            let Some(page) = held.page(part) else {
+                continue;
+            };
+            let left = page.sectors().without(part.touched());
+            if left.is_empty() {
+                // Who has added it only to write to it will see that it is not there.
+                held.erase(part);
+            } else {
+                page.change(|_| left, |_| ());
+            }
         }
+        held.prune();
         true
     }
 }

@@ -2,7 +2,7 @@
 
 //! A page of a store.
 //!
-//! Its bytes change only while the lock of its neighbourhood is held. Readers need no lock: the
+//! Its bytes change only while the lock of its leaf is held. Readers need no lock: the
 //! word `private` of its `struct page` counts the changes, so they notice that there was one while
 //! they were copying. It has the sectors that were written to as well:
 //!
@@ -40,6 +40,7 @@ use crate::{
 };
 use core::{
     marker::PhantomData,
+    mem::ManuallyDrop,
     ptr::NonNull, //
 };
 
@@ -199,8 +200,8 @@ impl NewPage {
         Self::new(true, may_sleep)
     }
 
-    /// Allocates a page without waiting, and fills it with `from`; [`None`] if that is shorter than
-    /// a page or there is no memory.
+    /// Allocates a page without waiting, and fills it with the start of `from`; [`None`] if `part`
+    /// is no whole page, `from` shorter than that, or there is no memory.
     #[inline]
     pub(super) fn filled(part: Part, from: &Window<'_, ToDisk>) -> Option<Self> {
         if !part.is_page() || from.len() < PAGE_SIZE {
@@ -213,16 +214,16 @@ impl NewPage {
         Some(new)
     }
 
-    /// The page for C.
+    /// Hands the page over.
     #[inline]
-    pub(super) fn as_ptr(&self) -> *mut bindings::page {
-        self.page.raw.as_ptr()
+    pub(super) fn into_raw(self) -> *mut bindings::page {
+        ManuallyDrop::new(self).page.raw.as_ptr()
     }
 }
 
 impl Drop for NewPage {
     fn drop(&mut self) {
         // SAFETY: By the type invariants the page is ours.
-        unsafe { bindings::page_store_free(self.as_ptr()) };
+        unsafe { bindings::page_store_free(self.page.raw.as_ptr()) };
     }
 }

@@ -15,8 +15,8 @@ use crate::{
 };
 use core::iter;
 
-/// How many pages hang from a node of the tree: one look-up finds all of them.
-pub(super) const NODE_PAGES: usize = if cfg!(CONFIG_BASE_SMALL) { 16 } else { 64 };
+/// How many pages a leaf of the tree has: one look-up finds all of them.
+pub(super) const LEAF_PAGES: usize = 64;
 
 /// The most pages that a logical block spans: no block device has blocks beyond 64 KiB, but an
 /// architecture may have as large pages.
@@ -26,8 +26,8 @@ const MAX_BLOCK_PAGES: usize = if PAGE_SIZE < 65536 {
     1
 };
 
-// A block never reaches over two nodes.
-const _: () = assert!(MAX_BLOCK_PAGES <= NODE_PAGES);
+// A block never reaches over two leaves.
+const _: () = assert!(MAX_BLOCK_PAGES <= LEAF_PAGES);
 
 /// The number of pages that a block of so many bytes spans, which is a power of two.
 pub(super) fn block_pages(bytes: u32) -> usize {
@@ -44,22 +44,18 @@ pub(super) fn block_pages(bytes: u32) -> usize {
 /// [`EINVAL`] if it is beyond the pages that can be numbered.
 #[inline]
 pub(super) fn end(at: u64, len: u64) -> Result<u64> {
-    // The tree leaves the numbers below `NODE_PAGES` out, so the largest ones are missing.
-    const LAST: u64 = (usize::MAX - NODE_PAGES) as u64;
-
     let end = at.checked_add(len).ok_or(EINVAL)?;
-    if end >> PAGE_SHIFT > LAST {
-        return Err(EINVAL);
-    }
+    // On 64-bit machines that is always so.
+    usize::try_from(end >> PAGE_SHIFT).map_err(|_| EINVAL)?;
     Ok(end)
 }
 
-/// What is left of a range of bytes whose pages hang from the same node.
+/// What is left of a range of bytes whose pages are in the same leaf.
 ///
 /// # Invariants
 ///
 /// - `offset < PAGE_SIZE`.
-/// - The `left` bytes from byte `offset` of page `page` on end in a page of the same node.
+/// - The `left` bytes from byte `offset` of page `page` on end in a page of the same leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunk {
     page: usize,
@@ -68,27 +64,28 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// The bytes from `at` to `end`, which [`end`] returned, as far as they hang from one node.
+    /// The bytes from `at` to `end`, which [`end`] returned and `at` is not beyond, as far as they
+    /// are in one leaf.
     #[inline]
     pub(super) fn new(at: u64, end: u64) -> Self {
-        const BYTES: u64 = (NODE_PAGES * PAGE_SIZE) as u64;
+        const BYTES: u64 = (LEAF_PAGES * PAGE_SIZE) as u64;
 
         let room = BYTES - at % BYTES;
-        // INVARIANT: The rest of a division is less than the divisor; `room` ends with the node.
+        // INVARIANT: The rest of a division is less than the divisor; `room` ends with the leaf.
         Self {
             page: (at >> PAGE_SHIFT) as usize,
             offset: (at % PAGE_SIZE as u64) as usize,
-            left: end.saturating_sub(at).min(room) as usize,
+            left: end.wrapping_sub(at).min(room) as usize,
         }
     }
 
-    /// All of page `page`.
-    pub(super) fn of_page(page: usize) -> Self {
-        // INVARIANT: It ends with the page.
+    /// All of the block of so many pages, a power of two, that page `page` is in.
+    pub(super) fn of_block(page: usize, pages: usize) -> Self {
+        // INVARIANT: A block does not reach over two leaves.
         Self {
-            page,
+            page: page & !(pages - 1),
             offset: 0,
-            left: PAGE_SIZE,
+            left: pages * PAGE_SIZE,
         }
     }
 
@@ -121,7 +118,7 @@ impl Chunk {
         // INVARIANT: What is left starts with the next page, if it is not nothing.
         self.page = self.page.wrapping_add(1);
         self.offset = 0;
-        self.left = self.left.saturating_sub(part.len);
+        self.left = self.left.wrapping_sub(part.len);
     }
 
     /// Those of the next bytes that are in the same block of so many pages, a power of two.

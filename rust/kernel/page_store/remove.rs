@@ -23,15 +23,18 @@ pub(super) fn remove(tree: &Tree, may_sleep: bool, at: u64, len: u64) -> Result 
     let end = range::end(at, len)?;
     let mut at = at;
     while at < end {
-        // Only nodes with pages are visited.
-        let Some(found) = tree.next((at >> PAGE_SHIFT) as usize) else {
+        // Only leaves that there are cost time.
+        let Some(found) = tree.next_leaf((at >> PAGE_SHIFT) as usize) else {
             break;
         };
         at = at.max((found as u64) << PAGE_SHIFT);
+        if at >= end {
+            break;
+        }
         let chunk = Chunk::new(at, end);
-        at = at.saturating_add(chunk.left() as u64);
-        if chunk.left() > 0 {
-            remove_chunk(&tree.hold(chunk.page()), chunk);
+        at += chunk.left() as u64;
+        if let Some(held) = tree.hold(chunk.page()) {
+            remove_chunk(held, chunk);
         }
         if may_sleep {
             // SAFETY: The caller may sleep.
@@ -42,20 +45,18 @@ pub(super) fn remove(tree: &Tree, may_sleep: bool, at: u64, len: u64) -> Result 
 }
 
 /// Removes the bytes of a chunk.
-fn remove_chunk(held: &Held<'_>, chunk: Chunk) {
-    let mut change = None;
+fn remove_chunk(mut held: Held<'_>, chunk: Chunk) {
     for part in chunk.parts() {
         let Some(page) = held.page(part) else {
             continue;
         };
-        // Nobody need see the zeros of a page that goes as a whole.
         let left = page.sectors().without(part.covered());
-        if !left.is_empty() {
-            page.change(|_| left, |page| page.zero(part));
+        if left.is_empty() {
+            // Nobody need see the zeros of a page that goes.
+            held.erase(part);
         } else {
-            change
-                .get_or_insert_with(|| held.change())
-                .erase(part.page());
+            page.change(|_| left, |page| page.zero(part));
         }
     }
+    held.prune();
 }

@@ -4,12 +4,10 @@
 
 use super::{
     copy::Memory,
-    page::{
-        NewPage,
-        Page, //
-    },
+    page::Page,
     range::{
         self,
+        Chunk,
         Part, //
     },
     remove,
@@ -262,21 +260,30 @@ impl PageStore {
         self.remove_range(scope.may_sleep(), at, len)
     }
 
-    /// Adds page `page`, if it is missing; it is zeros, as before.
-    pub(super) fn add_page(&self, page: usize, may_sleep: bool) -> Result {
-        self.tree
-            .insert(page, NewPage::zeroed(may_sleep)?, may_sleep)?;
-        Ok(())
+    /// Adds those pages of a block that are missing; they are zeros, as before.
+    pub(super) fn add_pages(&self, block: Chunk, may_sleep: bool) -> Result {
+        transfer::add_pages(&self.tree, block, may_sleep)
     }
 
-    /// Copies sectors of a page of another tree over those of the page of `part`, if there is one;
-    /// returns whether there is.
-    pub(super) fn take_over(&self, part: Part, from: Page<'_>, sectors: Sectors) -> bool {
-        let held = self.tree.hold(part.page());
-        let Some(page) = held.page(part) else {
+    /// Copies over a block, at once, those sectors that `from` has of a part of it; returns whether
+    /// the block has all the pages for that.
+    pub(super) fn take_over<'a>(
+        &self,
+        block: Chunk,
+        from: impl Fn(Part) -> Option<(Page<'a>, Sectors)>,
+    ) -> bool {
+        let Some(held) = self.tree.hold(block.page()) else {
             return false;
         };
-        page.change(|held| held.with(sectors), |page| page.copy(from, sectors));
+        let missing = |part| from(part).is_some() && held.page(part).is_none();
+        if block.parts().any(missing) {
+            return false;
+        }
+        for part in block.parts() {
+            if let (Some((source, sectors)), Some(page)) = (from(part), held.page(part)) {
+                page.change(|old| old.with(sectors), |page| page.copy(source, sectors));
+            }
+        }
         true
     }
 

@@ -32,6 +32,7 @@ use crate::{
 };
 
 /// Copies `len` bytes out of a tree with blocks of so many pages.
+#[inline]
 pub(super) fn read(
     tree: &Tree,
     block_pages: usize,
@@ -43,11 +44,11 @@ pub(super) fn read(
     let mut at = at;
     while at < end {
         let chunk = Chunk::new(at, end);
-        at += chunk.left() as u64;
+        at = at.wrapping_add(chunk.left() as u64);
         if block_pages == 1 {
             read_pages(tree, chunk, to);
         } else {
-            read_held(&tree.hold(chunk.page()), chunk, to);
+            read_blocks(tree, chunk, to);
         }
     }
     Ok(())
@@ -67,20 +68,20 @@ fn read_pages(tree: &Tree, mut chunk: Chunk, to: &mut impl Memory<FromDisk>) {
                 match walk.page(part) {
                     None => bytes.zero(),
                     Some(page) if page.try_read(part, &bytes) => (),
-                    Some(_) => read_again(tree, part, &bytes),
+                    Some(_) => read_again(tree, part, bytes),
                 }
                 chunk.pass(part);
             }
             window.len()
         });
-        let Some(part) = chunk.part() else { break };
+        if chunk.left() == 0 {
+            break;
+        }
         match lent {
             // All of the window was used.
             Some(0) => (),
-            Some(_) => {
-                read_part(&tree.hold(part.page()), part, to);
-                chunk.pass(part);
-            }
+            // The next part reaches over its end.
+            Some(_) => chunk = read_over(tree, chunk, to),
             None => break,
         }
     }
@@ -88,24 +89,36 @@ fn read_pages(tree: &Tree, mut chunk: Chunk, to: &mut impl Memory<FromDisk>) {
 
 /// Copies a part of a page that is being changed, once that is done.
 #[cold]
-fn read_again(tree: &Tree, part: Part, to: &Window<'_, FromDisk>) {
-    match tree.hold(part.page()).page(part) {
+fn read_again(tree: &Tree, part: Part, to: Window<'_, FromDisk>) {
+    let held = tree.hold(part.page());
+    match held.as_ref().and_then(|held| held.page(part)) {
         None => to.zero(),
-        Some(page) => page.read(part, to),
+        Some(page) => page.read(part, &to),
     }
 }
 
-/// Copies a chunk that nobody can change.
-fn read_held(held: &Held<'_>, mut chunk: Chunk, to: &mut impl Memory<FromDisk>) {
-    while let Some(part) = chunk.part() {
-        read_part(held, part, to);
+/// Copies the next part of a chunk to several windows; returns what is left.
+#[inline(never)]
+fn read_over(tree: &Tree, mut chunk: Chunk, to: &mut impl Memory<FromDisk>) -> Chunk {
+    if let Some(part) = chunk.part() {
+        read_part(tree.hold(part.page()).as_ref(), part, to);
         chunk.pass(part);
+    }
+    chunk
+}
+
+/// Copies a chunk that has blocks of several pages.
+#[inline(never)]
+fn read_blocks(tree: &Tree, chunk: Chunk, to: &mut impl Memory<FromDisk>) {
+    let held = tree.hold(chunk.page());
+    for part in chunk.parts() {
+        read_part(held.as_ref(), part, to);
     }
 }
 
 /// Copies a part of a page that nobody can change, to as many windows as it takes.
-pub(super) fn read_part(held: &Held<'_>, part: Part, to: &mut impl Memory<FromDisk>) {
-    let page = held.page(part);
+pub(super) fn read_part(held: Option<&Held<'_>>, part: Part, to: &mut impl Memory<FromDisk>) {
+    let page = held.and_then(|held| held.page(part));
     let mut rest = part;
     while rest.len() > 0 {
         let lent = to.window(rest.len(), |window| {
@@ -124,6 +137,7 @@ pub(super) fn read_part(held: &Held<'_>, part: Part, to: &mut impl Memory<FromDi
 }
 
 /// Copies `len` bytes into a tree with blocks of so many pages.
+#[inline]
 pub(super) fn write(
     tree: &Tree,
     block_pages: usize,
@@ -136,110 +150,68 @@ pub(super) fn write(
     let mut at = at;
     while at < end {
         let mut chunk = Chunk::new(at, end);
-        at += chunk.left() as u64;
+        at = at.wrapping_add(chunk.left() as u64);
         loop {
-            let held = tree.hold(chunk.page());
-            let done = if block_pages == 1 {
-                write_pages(&held, &mut chunk, from)
-            } else {
-                write_blocks(&held, block_pages, &mut chunk, from)
+            let complete = match tree.hold(chunk.page()) {
+                None => false,
+                Some(mut held) if block_pages == 1 => write_pages(&mut held, &mut chunk, from),
+                Some(held) => write_blocks(&held, block_pages, &mut chunk, from),
             };
-            if done {
+            if complete {
                 break;
             }
             // Memory is waited for with no lock held.
-            drop(held);
             add_pages(tree, chunk.block(block_pages), may_sleep)?;
         }
     }
     Ok(())
 }
 
-/// Copies a chunk as far as there are pages; returns whether that is all of it.
+/// Copies a chunk; `false` means that the next page is missing, with no memory for it at once.
 #[inline]
-fn write_pages(held: &Held<'_>, chunk: &mut Chunk, from: &mut impl Memory<ToDisk>) -> bool {
+fn write_pages(held: &mut Held<'_>, chunk: &mut Chunk, from: &mut impl Memory<ToDisk>) -> bool {
     loop {
         let mut missing = false;
         // Whole parts, for as long as the window lasts.
         let lent = from.window(chunk.left(), |window| {
             while let Some(part) = chunk.part() {
-                let Some(page) = held.page(part) else {
-                    missing = !add_filled(held, part, window);
-                    if missing {
+                if let Some(page) = held.page(part) {
+                    let Some(bytes) = window.split_off(part.len()) else {
                         break;
-                    }
-                    chunk.pass(part);
-                    continue;
-                };
-                let Some(bytes) = window.split_off(part.len()) else {
-                    break;
-                };
-                page.change(
-                    |sectors| sectors.with(part.touched()),
-                    |page| page.write(part, &bytes),
-                );
+                    };
+                    let touched = part.touched();
+                    page.change(|old| old.with(touched), |page| page.write(part, &bytes));
+                } else {
+                    let Some(new) = NewPage::filled(part, window) else {
+                        missing = true;
+                        break;
+                    };
+                    held.insert(part, new);
+                    window.split_off(part.len());
+                }
                 chunk.pass(part);
             }
             window.len()
         });
-        let Some(part) = chunk.part() else {
+        if chunk.left() == 0 {
             return true;
-        };
+        }
         match lent {
             _ if missing => return false,
             // All of the window was used.
             Some(0) => (),
-            Some(_) => {
-                if let Some(page) = held.page(part) {
-                    write_part(page, part, from);
-                }
-                chunk.pass(part);
-            }
+            // The next part reaches over its end.
+            Some(_) => write_over(held, chunk, from),
             None => return true,
         }
     }
 }
 
-/// Adds the page of `part`, filled from the window before anybody can see it, so that it need not
-/// be zeroed; returns whether that could be done at once.
-#[inline]
-fn add_filled(held: &Held<'_>, part: Part, window: &mut Window<'_, ToDisk>) -> bool {
-    let Some(new) = NewPage::filled(part, window) else {
-        return false;
-    };
-    let added = held.insert(part.page(), new);
-    if added {
-        window.split_off(part.len());
-    }
-    added
-}
-
-/// Copies a chunk block by block, as far as all the pages of these are there; returns whether that
-/// is all of it.
-fn write_blocks(
-    held: &Held<'_>,
-    block_pages: usize,
-    chunk: &mut Chunk,
-    from: &mut impl Memory<ToDisk>,
-) -> bool {
-    while chunk.left() > 0 {
-        let block = chunk.block(block_pages);
-        let complete = block.parts().all(|part| held.page(part).is_some());
-        if !complete {
-            return false;
-        }
-        for part in block.parts() {
-            if let Some(page) = held.page(part) {
-                write_part(page, part, from);
-            }
-            chunk.pass(part);
-        }
-    }
-    true
-}
-
-/// Copies a part of a page from as many windows as it takes.
-fn write_part(page: Page<'_>, part: Part, from: &mut impl Memory<ToDisk>) {
+/// Copies the next part of a chunk from several windows.
+#[inline(never)]
+fn write_over(held: &Held<'_>, chunk: &mut Chunk, from: &mut impl Memory<ToDisk>) {
+    let Some(part) = chunk.part() else { return };
+    let Some(page) = held.page(part) else { return };
     let copy = |page: &Page<'_>| {
         let mut rest = part;
         while rest.len() > 0 {
@@ -254,15 +226,46 @@ fn write_part(page: Page<'_>, part: Part, from: &mut impl Memory<ToDisk>) {
             }
         }
     };
-    page.change(|sectors| sectors.with(part.touched()), copy);
+    page.change(|old| old.with(part.touched()), copy);
+    chunk.pass(part);
+}
+
+/// Copies a chunk block by block; `false` means that the next block has not all of its pages.
+#[inline(never)]
+fn write_blocks(
+    held: &Held<'_>,
+    block_pages: usize,
+    chunk: &mut Chunk,
+    from: &mut impl Memory<ToDisk>,
+) -> bool {
+    while chunk.left() > 0 {
+        let block = chunk.block(block_pages);
+        if !block.parts().all(|part| held.page(part).is_some()) {
+            return false;
+        }
+        for _ in block.parts() {
+            write_over(held, chunk, from);
+        }
+    }
+    true
 }
 
 /// Adds those pages of a block that are missing; they are zeros, as before.
 #[cold]
-fn add_pages(tree: &Tree, block: Chunk, may_sleep: bool) -> Result {
+pub(super) fn add_pages(tree: &Tree, block: Chunk, may_sleep: bool) -> Result {
     for part in block.parts() {
-        if tree.walk(part.page()).page(part).is_none() {
-            tree.insert(part.page(), NewPage::zeroed(may_sleep)?, may_sleep)?;
+        if tree.walk(part.page()).page(part).is_some() {
+            continue;
+        }
+        let new = NewPage::zeroed(may_sleep)?;
+        let mut held = loop {
+            if let Some(held) = tree.hold(part.page()) {
+                break held;
+            }
+            tree.add_leaf(part.page(), may_sleep)?;
+        };
+        if held.page(part).is_none() {
+            held.insert(part, new);
         }
     }
     Ok(())

@@ -2,24 +2,27 @@
 
 //! The XArray that owns the pages of a store.
 //!
-//! Whoever looks for pages is inside an RCU read section, a [`Walk`], and pages are freed after a
-//! grace period: a page that was found stays allocated until the walk ends, whatever happens
-//! meanwhile. A walk is for the pages that hang from one node, and finds this node once.
+//! Its entries are leaves, each of which has a row of neighbouring pages. Whoever looks for pages
+//! is inside an RCU read section, a [`Walk`]; pages and leaves are freed after a grace period. So
+//! what was found stays allocated until the walk ends, whatever happens meanwhile.
 //!
-//! Page `n` has index `n + NODE_PAGES`. So there is no page in the node of index 0, the only one
-//! that an XArray does without where it can, and a page always has a node.
+//! Leaf `n` has index `n + FIRST`. So there is none in the node of index 0, the only node that an
+//! XArray does without where it can, and a leaf always has a node above it.
 //!
 //! C header: [`include/linux/xarray.h`](srctree/include/linux/xarray.h)
 
 use super::{
-    locks::Locks,
+    leaf::{
+        Inside,
+        Leaf, //
+    },
     page::{
         NewPage,
         Page, //
     },
     range::{
         Part,
-        NODE_PAGES, //
+        LEAF_PAGES, //
     },
 };
 use crate::{
@@ -34,52 +37,56 @@ use crate::{
         rcu,
         LockClassKey, //
     },
-    types::{
-        NotThreadSafe,
-        Opaque, //
-    },
+    types::Opaque,
 };
 use core::{
     marker::PhantomData,
-    mem,
     ptr::NonNull, //
 };
+
+/// The index of leaf 0: as many as a node has slots, at most.
+const FIRST: usize = 64;
+
+/// The index of the leaf that page `page` belongs into.
+#[inline]
+fn index(page: usize) -> usize {
+    (page / LEAF_PAGES).wrapping_add(FIRST)
+}
 
 /// The pages, by their number.
 ///
 /// # Invariants
 ///
-/// - `xa` is an initialised XArray whose entries are order-0 pages, each owned by it alone: they
-///   are in no request, and no process maps them. Page `n` has index `n + NODE_PAGES`.
-/// - A page leaves `xa` only to be freed after a grace period, or when the tree is dropped.
-/// - `count` is the number of pages, changed under the lock of `xa`.
+/// - `xa` is an initialised XArray whose entries are leaves, each owned by it alone; leaf `n` has
+///   index `n + FIRST`.
+/// - A leaf leaves `xa` only to be freed after a grace period, or when the tree is dropped.
 /// - `barrier` was set before the first page was given to RCU.
 #[pin_data(PinnedDrop)]
 pub(super) struct Tree {
     #[pin]
     xa: Opaque<bindings::xarray>,
+    class: Pin<&'static LockClassKey>,
     count: Atomic<usize>,
     barrier: Atomic<bool>,
-    #[pin]
-    locks: Locks,
 }
 
 // SAFETY: Pages and XArrays belong to no thread.
 unsafe impl Send for Tree {}
 
-// SAFETY: The XArray is changed under its own lock and read under RCU; the rest are atomics, locks.
+// SAFETY: The XArray is changed under its own lock and read under RCU, leaves have locks; the rest
+// are atomics.
 unsafe impl Sync for Tree {}
 
 impl Tree {
-    /// An empty tree.
+    /// An empty tree, whose locks are of this class.
     pub(super) fn new(class: Pin<&'static LockClassKey>) -> impl PinInit<Self> {
-        // INVARIANT: There are no pages yet.
+        // INVARIANT: There are no leaves yet.
         pin_init!(Self {
             // SAFETY: The slot is ours to be initialised.
             xa <- Opaque::ffi_init(|xa| unsafe { bindings::xa_init_flags(xa, 0) }),
+            class,
             count: Atomic::new(0),
             barrier: Atomic::new(false),
-            locks <- Locks::new(class),
         })
     }
 
@@ -88,76 +95,110 @@ impl Tree {
         self.count.load(Relaxed)
     }
 
-    /// Begins to look at page `page` and its neighbours under the same node.
+    /// Begins to look at page `page` and its neighbours in the same leaf.
     #[inline]
     pub(super) fn walk(&self, page: usize) -> Walk<'_> {
         let section = rcu::read_lock();
         // SAFETY: The array is valid by the type invariants, and the read section has begun.
-        let node = unsafe { bindings::page_store_node(self.xa.get(), index(page)) };
-        // INVARIANT: The read section keeps the node allocated, even if it leaves the array.
+        let leaf = unsafe { bindings::page_store_find(self.xa.get(), index(page)) };
+        // INVARIANT: The read section keeps the leaf allocated, even if it leaves the array.
         Walk {
-            node,
+            leaf: NonNull::new(leaf.cast()),
             _section: section,
             _tree: PhantomData,
         }
     }
 
-    /// Waits until nobody else changes page `page` and its neighbours under the same node.
+    /// Waits until nobody else changes page `page` and its neighbours in the same leaf; [`None`]
+    /// if there is no such leaf, hence no such page.
     #[inline]
-    pub(super) fn hold(&self, page: usize) -> Held<'_> {
-        let lock = self.locks.wait(page);
-        Held {
-            walk: self.walk(page),
-            tree: self,
-            _lock: lock,
+    pub(super) fn hold(&self, page: usize) -> Option<Held<'_>> {
+        loop {
+            let walk = self.walk(page);
+            let leaf = walk.leaf?;
+            // SAFETY: The walk, which the guard does not outlive, keeps the leaf allocated.
+            let inside = unsafe { &(*leaf.as_ptr()).inside }.lock();
+            if !inside.gone {
+                // INVARIANT: The lock was just taken, and the leaf is in the tree.
+                return Some(Held {
+                    inside,
+                    leaf,
+                    page,
+                    _walk: walk,
+                    tree: self,
+                });
+            }
+            // It left the tree before the lock was given back, so the next look finds another leaf
+            // or none.
         }
     }
 
-    /// Makes `new` page `page`, unless there is one already; returns whether it did.
+    /// Adds the leaf that page `page` belongs into, unless there is one already.
     ///
     /// # Errors
     ///
-    /// [`ENOMEM`] if there is no memory for the array, even after waiting for some if `may_sleep`.
-    pub(super) fn insert(&self, page: usize, new: NewPage, may_sleep: bool) -> Result<bool> {
-        let (xa, count) = (self.xa.get(), self.count.as_ptr());
-        // SAFETY: The array is valid by the type invariants, the page is ours, and the count is
-        // changed under the lock of the array.
-        let stored =
-            unsafe { bindings::page_store_insert(xa, index(page), new.as_ptr(), count, may_sleep) };
+    /// [`ENOMEM`] if there is no memory, even after waiting for some if `may_sleep`.
+    #[cold]
+    pub(super) fn add_leaf(&self, page: usize, may_sleep: bool) -> Result {
+        let new = Leaf::new(self.class, may_sleep)?;
+        let (xa, raw) = (self.xa.get(), new.as_ptr().cast());
+        // SAFETY: The array is valid by the type invariants, and the leaf is ours.
+        let stored = unsafe { bindings::page_store_insert(xa, index(page), raw, may_sleep) };
+        if stored <= 0 {
+            // SAFETY: Nobody else has seen it.
+            unsafe { Leaf::free(new) };
+        }
+        // INVARIANT: The array owns the leaf now, if it was stored.
         if stored < 0 {
             return Err(Error::from_errno(stored));
         }
-        if stored > 0 {
-            // INVARIANT: The array owns the page now, and it was counted.
-            mem::forget(new);
-        }
-        Ok(stored > 0)
+        Ok(())
+    }
+
+    /// The number that the first page has, or would have, of the first leaf with a page from `page`
+    /// on, if there is one.
+    pub(super) fn next_leaf(&self, page: usize) -> Option<usize> {
+        let mut found = index(page);
+        self.find_leaf(&mut found)?;
+        Some((found - FIRST) * LEAF_PAGES)
     }
 
     /// The number of the first page from `page` on, if there is one.
     pub(super) fn next(&self, page: usize) -> Option<usize> {
-        let mut found = index(page);
-        // SAFETY: The array is valid by the type invariants.
-        let raw = unsafe {
-            bindings::xa_find(self.xa.get(), &mut found, usize::MAX, bindings::XA_PRESENT)
-        };
-        (!raw.is_null()).then(|| found - NODE_PAGES)
+        let mut page = page;
+        loop {
+            page = self.next_leaf(page)?.max(page);
+            let walk = self.walk(page);
+            let end = page - page % LEAF_PAGES + LEAF_PAGES;
+            if let Some(found) = (page..end).find(|page| walk.has(*page)) {
+                return Some(found);
+            }
+            page = end;
+        }
     }
-}
 
-/// The index in the XArray of page `page`.
-#[inline]
-fn index(page: usize) -> usize {
-    // Numbers of pages that belong to bytes are not that large.
-    page.wrapping_add(NODE_PAGES)
+    /// The first leaf from this index on, which becomes its own.
+    fn find_leaf(&self, index: &mut usize) -> Option<NonNull<Leaf>> {
+        // SAFETY: The array is valid by the type invariants.
+        let leaf =
+            unsafe { bindings::xa_find(self.xa.get(), index, usize::MAX, bindings::XA_PRESENT) };
+        NonNull::new(leaf.cast())
+    }
 }
 
 #[pinned_drop]
 impl PinnedDrop for Tree {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: The array is valid, owns its pages, and is not used again. Stores are dropped
-        // where sleeping is allowed.
-        unsafe { bindings::page_store_destroy(self.xa.get()) };
+        let mut index = 0;
+        while let Some(leaf) = self.find_leaf(&mut index) {
+            // SAFETY: The array owned the leaf, and is destroyed without another look at it.
+            unsafe { Leaf::free(leaf) };
+            index += 1;
+            // SAFETY: Stores are dropped where sleeping is allowed.
+            unsafe { bindings::page_store_resched() };
+        }
+        // SAFETY: The array is valid and not used again.
+        unsafe { bindings::xa_destroy(self.xa.get()) };
         if self.barrier.load(Relaxed) {
             // SAFETY: Stores are dropped where sleeping is allowed.
             unsafe { bindings::rcu_barrier() };
@@ -165,78 +206,74 @@ impl PinnedDrop for Tree {
     }
 }
 
-/// A look at the pages that hang from one node, during which no page that was found is freed.
+/// A look at the pages of one leaf, during which none that was found is freed.
 ///
 /// # Invariants
 ///
-/// `node` is null or a node of the lowest level of a tree that lives during `'a`. It was found in
-/// the RCU read section that lasts as long as this exists.
+/// `leaf`, if there is one, was found in a tree that lives during `'a`, in the RCU read section
+/// that lasts as long as this exists.
 pub(super) struct Walk<'a> {
-    node: *mut bindings::xa_node,
+    leaf: Option<NonNull<Leaf>>,
     _section: rcu::Guard,
     _tree: PhantomData<&'a Tree>,
 }
 
 impl Walk<'_> {
+    /// Whether there is page `page`, which must be one of those that the walk was begun for.
+    fn has(&self, page: usize) -> bool {
+        // SAFETY: By the type invariants the leaf is allocated, and the read section lasts.
+        self.leaf
+            .is_some_and(|leaf| unsafe { leaf.as_ref().page(page) }.is_some())
+    }
+
     /// Finds the page of `part`, which must be one of those that the walk was begun for.
     #[inline]
     pub(super) fn page(&self, part: Part) -> Option<Page<'_>> {
-        // SAFETY: By the type invariants the node is allocated if it is not null.
-        let raw = unsafe { bindings::page_store_slot(self.node, part.page() % NODE_PAGES) };
-        // SAFETY: It is a page of the tree, or was one since the read section began, and is not
-        // freed before this ends.
-        NonNull::new(raw).map(|raw| unsafe { Page::from_raw(raw) })
+        // SAFETY: By the type invariants the leaf is allocated, and the read section lasts.
+        unsafe { self.leaf?.as_ref().page(part.page()) }
     }
 }
 
-/// The right to change the pages that hang from one node.
-pub(super) struct Held<'a> {
-    walk: Walk<'a>,
-    tree: &'a Tree,
-    // Given back after the walk has ended.
-    _lock: SpinLockGuard<'a, ()>,
-}
-
-impl Held<'_> {
-    /// Finds the page of `part`, as [`Walk::page`] does.
-    #[inline]
-    pub(super) fn page(&self, part: Part) -> Option<Page<'_>> {
-        self.walk.page(part)
-    }
-
-    /// Adds a page without waiting for memory; returns whether it did.
-    #[inline]
-    pub(super) fn insert(&self, page: usize, new: NewPage) -> bool {
-        self.tree.insert(page, new, false) == Ok(true)
-    }
-
-    /// Takes the lock that every change of the tree needs, to take out pages.
-    pub(super) fn change(&self) -> Change<'_> {
-        // INVARIANT: Set before any page can be erased.
-        self.tree.barrier.store(true, Relaxed);
-        // SAFETY: The array is valid by the type invariants.
-        unsafe { bindings::xa_lock(self.tree.xa.get()) };
-        // INVARIANT: The lock was just taken.
-        Change {
-            tree: self.tree,
-            _cpu: NotThreadSafe,
-        }
-    }
-}
-
-/// The right to take pages out of a tree.
+/// The right to change the pages of one leaf.
 ///
 /// # Invariants
 ///
-/// The lock of `tree.xa` is held, and `tree.barrier` set.
-pub(super) struct Change<'a> {
+/// `inside` is what the lock of `leaf` protects. `leaf` is in `tree`, and was found by `_walk`.
+pub(super) struct Held<'a> {
+    // Given back before the walk ends.
+    inside: SpinLockGuard<'a, Inside>,
+    leaf: NonNull<Leaf>,
+    /// The number of one of the pages.
+    page: usize,
+    _walk: Walk<'a>,
     tree: &'a Tree,
-    _cpu: NotThreadSafe,
 }
 
-impl Change<'_> {
-    /// Takes out page `page`, if there is one. Walkers may use it until they end.
-    pub(super) fn erase(&mut self, page: usize) {
+impl Held<'_> {
+    #[inline]
+    fn leaf(&self) -> &Leaf {
+        // SAFETY: By the type invariants the walk keeps it allocated.
+        unsafe { self.leaf.as_ref() }
+    }
+
+    /// Finds the page of `part`, as [`Walk::page`] does.
+    #[inline]
+    pub(super) fn page(&self, part: Part) -> Option<Page<'_>> {
+        // SAFETY: The read section of the walk lasts as long as `self`.
+        unsafe { self.leaf().page(part.page()) }
+    }
+
+    /// Adds a page where there is none.
+    #[inline]
+    pub(super) fn insert(&mut self, part: Part, new: NewPage) {
+        // SAFETY: As in `Self::leaf`; it is not changed but by its own methods.
+        let leaf = unsafe { self.leaf.as_ref() };
+        leaf.insert(&mut self.inside, part.page(), new);
+        self.tree.count.add(1, Relaxed);
+    }
+
+    /// Takes out the page of `part`, if there is one. Walkers may use it until they end.
+    pub(super) fn erase(&mut self, part: Part) {
         /// Frees a page.
         ///
         /// # Safety
@@ -251,26 +288,33 @@ impl Change<'_> {
             unsafe { bindings::page_store_free(page) };
         }
 
-        // SAFETY: By the type invariants the array is valid and its lock held.
-        let raw = unsafe { bindings::__xa_erase(self.tree.xa.get(), index(page)) };
-        if let Some(raw) = NonNull::new(raw.cast::<bindings::page>()) {
-            // INVARIANT: The lock is held.
-            let count = &self.tree.count;
-            count.store(count.load(Relaxed).wrapping_sub(1), Relaxed);
-            // SAFETY: The array owned the page. Walkers still use `page->private`, which is not in
-            // the same place as this member; after a grace period no walker is left. `barrier` is
-            // set, so `free` stays until it has been called.
-            unsafe {
-                let head = &raw mut (*raw.as_ptr()).__bindgen_anon_1.callback_head;
-                bindings::call_rcu(head, Some(free));
-            }
+        // SAFETY: As in `Self::leaf`; it is not changed but by its own methods.
+        let leaf = unsafe { self.leaf.as_ref() };
+        let Some(raw) = leaf.take(&mut self.inside, part.page()) else {
+            return;
+        };
+        self.tree.count.fetch_sub(1, Relaxed);
+        // INVARIANT: Set before the page is given to RCU.
+        self.tree.barrier.store(true, Relaxed);
+        // SAFETY: The page belonged to the leaf. Walkers still use `page->private`, which is not in
+        // the same place as this member; after a grace period no walker is left. `barrier` is set,
+        // so `free` stays until it has been called.
+        unsafe {
+            let head = &raw mut (*raw.as_ptr()).__bindgen_anon_1.callback_head;
+            bindings::call_rcu(head, Some(free));
         }
     }
-}
 
-impl Drop for Change<'_> {
-    fn drop(&mut self) {
-        // SAFETY: By the type invariants the lock is held.
-        unsafe { bindings::xa_unlock(self.tree.xa.get()) };
+    /// Takes the leaf out of the tree if it has no pages.
+    pub(super) fn prune(mut self) {
+        if self.inside.pages > 0 {
+            return;
+        }
+        self.inside.gone = true;
+        // SAFETY: The array is valid; it owns this leaf under this index.
+        unsafe { bindings::xa_erase(self.tree.xa.get(), index(self.page)) };
+        // SAFETY: It was taken out, and is marked, so only those who have found it use it, for as
+        // long as their walk lasts.
+        unsafe { Leaf::give_up(self.leaf) };
     }
 }

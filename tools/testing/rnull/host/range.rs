@@ -21,17 +21,17 @@ mod prelude {
 }
 
 use proptest::prelude::*;
-use range::{Chunk, NODE_PAGES};
+use range::{Chunk, LEAF_PAGES};
 use sectors::Sectors;
 
-const NODE_BYTES: u64 = NODE_PAGES as u64 * 4096;
+const LEAF_BYTES: u64 = LEAF_PAGES as u64 * 4096;
 
 /// A start that is near a border, or anywhere.
 fn start() -> impl Strategy<Value = u64> {
     prop_oneof![
         0..1u64 << 20,
         (1u64 << 60) - 8192..(1 << 60) + (1 << 20),
-        (1..1000u64, 0..3u64).prop_map(|(node, less)| node * NODE_BYTES - less),
+        (1..1000u64, 0..3u64).prop_map(|(node, less)| node * LEAF_BYTES - less),
     ]
 }
 
@@ -57,8 +57,8 @@ proptest! {
             prop_assert_eq!(chunk.page() as u64, at / 4096);
             prop_assert!(chunk.left() > 0);
             let last = at + chunk.left() as u64 - 1;
-            prop_assert_eq!(last / NODE_BYTES, at / NODE_BYTES);
-            prop_assert!(last == end - 1 || (last + 1) % NODE_BYTES == 0);
+            prop_assert_eq!(last / LEAF_BYTES, at / LEAF_BYTES);
+            prop_assert!(last == end - 1 || (last + 1) % LEAF_BYTES == 0);
             for part in chunk.parts() {
                 prop_assert!(part.len() > 0 && part.offset() + part.len() <= 4096);
                 prop_assert_eq!(part.page() as u64 * 4096 + part.offset() as u64, at);
