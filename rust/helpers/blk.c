@@ -91,6 +91,7 @@ __rust_helper void rust_helper_blk_owner_put(struct module *owner)
  */
 __rust_helper void rust_helper_blk_stop_queues(struct request_queue *q)
 {
+	/* Before the array is read, which is replaced before the number grows. */
 	unsigned int i, count = smp_load_acquire(&q->nr_hw_queues);
 
 	for (i = 0; i < count; i++) {
@@ -103,6 +104,7 @@ __rust_helper void rust_helper_blk_stop_queues(struct request_queue *q)
 
 __rust_helper void rust_helper_blk_start_queues(struct request_queue *q)
 {
+	/* Before the array is read, which is replaced before the number grows. */
 	unsigned int i, count = smp_load_acquire(&q->nr_hw_queues);
 
 	for (i = 0; i < count; i++) {

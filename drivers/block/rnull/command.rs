@@ -17,9 +17,9 @@ use kernel::{
 /// The driver's part of each request.
 ///
 /// It is used for requests that do not end where they were served, and outlives the I/O:
-/// [`Command::keep`] wipes out what an earlier one left. The timeout handler may then run beside the
-/// owner of the request, so the state is atomic; it orders nothing, for the end of the request is up
-/// to the owner alone.
+/// [`Command::keep`] wipes out what an earlier one left. The timeout handler may then run beside
+/// the owner of the request, so the state is atomic; it orders nothing, for the end of the request
+/// is up to the owner alone.
 pub(crate) struct Command {
     /// The error number of the first failure; zero if there was none.
     failure: Atomic<i32>,

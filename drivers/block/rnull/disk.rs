@@ -54,7 +54,7 @@ enum Kind {
 }
 
 impl Disk {
-    /// Builds what `plan` says on `backing`, with `bad_blocks`, under the number and name of `slot`.
+    /// Builds what `plan` says on `backing`, with `bad_blocks`, under number and name of `slot`.
     pub(crate) fn add(
         plan: &Plan,
         backing: Backing,

@@ -38,8 +38,9 @@ use core::{
 ///
 /// # Invariants
 ///
-/// The batch owns the requests in `inner`, those that were there when it was lent included. If there
-/// is a lender, it is valid for `'b`, and what stands there is not used until it is overwritten.
+/// The batch owns the requests in `inner`, those that were there when it was lent included. If
+/// there is a lender, it is valid for `'b`, and what stands there is not used until it is
+/// overwritten.
 pub struct Batch<'b, T: Operations> {
     inner: bindings::io_comp_batch,
     lender: Option<NonNull<bindings::io_comp_batch>>,

@@ -31,8 +31,8 @@ pub(super) type Callback =
 ///
 /// # Invariants
 ///
-/// `timer` is set up by `hrtimer_setup`. While it runs, `queue` points to a queue that is valid, and
-/// was made with this.
+/// `timer` is set up by `hrtimer_setup`. While it runs, `queue` points to a queue that is valid,
+/// and was made with this.
 // The data comes first, so that a pointer to all of it is one to the data.
 #[repr(C)]
 #[pin_data(PinnedDrop)]

@@ -50,8 +50,8 @@ use core::{
 ///
 /// # Invariants
 ///
-/// For `'q`, `queue` is valid, was made with a [`DiskData<T>`] that is not dropped, and a timer that
-/// is started there is cancelled before the queue goes.
+/// For `'q`, `queue` is valid, was made with a [`DiskData<T>`] that is not dropped, and a timer
+/// that is started there is cancelled before the queue goes.
 pub struct Queues<'q, T: Operations> {
     queue: NonNull<bindings::request_queue>,
     _data: PhantomData<&'q T::QueueData>,
