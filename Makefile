@@ -4,7 +4,7 @@
 # Kbuild is what the kernel's own build system reads here; it never reads this file.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak bench blktests kernel debug-kernel modules clean-cache
+.PHONY: help run test fuzz soak bench blktests kernel debug-kernel modules clean-cache
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -17,6 +17,9 @@ test: ## all tests, with a summary (FULL=1: all guest tests on the debug kernel,
 
 soak: ## queues, power, rmdir, unload, CPUs: each changed 1000 times under I/O, on both kernels
 	@ROUNDS=1000 RNULL_PATIENCE=40 tools/testing/rnull/run soak debug-soak
+
+fuzz: ## null_blk beside rnull at random (SECONDS=600, SEED=1, or REPLAY=file with the questions of a failure)
+	@tools/testing/rnull/parity/fuzz "$(or $(SECONDS),600)" "$(or $(SEED),1)" $(REPLAY)
 
 bench: ## what an I/O costs in instructions, null_blk beside rnull (NATIVE=1: in time, in User Mode Linux)
 	@scripts/bench $(if $(NATIVE),--native)

@@ -4,6 +4,10 @@
 
 pub mod transcript;
 
+pub mod generate;
+
+pub mod model;
+
 pub mod offer;
 
 pub mod ask;

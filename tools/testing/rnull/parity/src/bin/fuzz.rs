@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Asks null_blk with rnull what nobody thought of, while a model decides who is right.
+//!
+//! usage: fuzz SECONDS SEED    as many devices as fit into the time, each from its own seed
+//!        fuzz FILE            the questions of a file, e.g. those that a failure left
+
+use parity::{
+    ask::Asker,
+    driver::{NULL_BLK, RNULL},
+    generate,
+    model::{Answer, Judgement, Machine, Model},
+    offer::Offer,
+    question::Question,
+    system,
+};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    fs,
+    process::exit,
+    thread::available_parallelism,
+    time::{Duration, Instant},
+};
+
+/// What was seen so far.
+#[derive(Default)]
+struct Tally {
+    devices: usize,
+    questions: usize,
+    /// Bytes that were read from rnull and are right.
+    bytes: usize,
+    /// How often null_blk showed which defect.
+    defects: BTreeMap<u32, usize>,
+}
+
+struct Bench {
+    askers: [Asker; 2],
+    machine: Machine,
+    tally: Tally,
+}
+
+impl Bench {
+    fn answer(asker: &mut Asker, question: &Question) -> Answer {
+        match question {
+            Question::Read {
+                disk,
+                offset,
+                len,
+                cuts,
+            } => {
+                let (done, bytes) = asker.read(disk, *offset, *len, cuts);
+                Answer {
+                    said: parity::ask::count(done, *len),
+                    bytes,
+                }
+            }
+            _ => Answer {
+                said: asker.ask(question),
+                bytes: Vec::new(),
+            },
+        }
+    }
+
+    /// Asks all questions; says the first wrong answer.
+    fn play(&mut self, questions: &[Question], loud: bool) -> Result<(), String> {
+        let mut models = [
+            Model::new(self.machine, true),
+            Model::new(self.machine, false),
+        ];
+        self.askers.iter_mut().for_each(Asker::clean);
+        self.tally.devices += 1;
+        for (i, question) in questions.iter().enumerate() {
+            let alone = too_dangerous(&questions[..=i]);
+            let mut said = Vec::new();
+            for (asker, model) in self.askers.iter_mut().zip(&mut models).skip(alone.into()) {
+                let answer = Self::answer(asker, question);
+                let name = asker.driver.name;
+                let what = parity::pattern::describe(at(question), &answer.bytes);
+                said.push(format!("{name} '{}' {what}", answer.said));
+                if loud {
+                    println!("    {name}: {question} => {} {what}", answer.said);
+                }
+                self.tally.questions += 1;
+                match model.judge(question, &answer) {
+                    Judgement::Right if asker.driver == RNULL => {
+                        self.tally.bytes += answer.bytes.len()
+                    }
+                    Judgement::Right => {}
+                    Judgement::Known(defect) => *self.tally.defects.entry(defect).or_default() += 1,
+                    Judgement::Wrong(right) => {
+                        return Err(format!(
+                            "{name}, question {}: {question}: {}; right is {right}",
+                            i + 1,
+                            said.join("; ")
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where a question begins on the disk.
+fn at(question: &Question) -> u64 {
+    match question {
+        Question::Read { offset, .. } => *offset,
+        _ => 0,
+    }
+}
+
+/// Whether null_blk would harm the kernel from here on: with a cache over blocks larger than a page
+/// it writes beyond its pages (defect 4).
+fn too_dangerous(questions: &[Question]) -> bool {
+    let set = |name: &str, bad: fn(u64) -> bool| {
+        questions.iter().any(|question| match question {
+            Question::Words(words) if words[0] == "put" => {
+                words[1].ends_with(name) && words[2].parse().is_ok_and(bad)
+            }
+            _ => false,
+        })
+    };
+    set("/cache_size", |size| size > 0) && set("/blocksize", |size| size > 4096)
+}
+
+fn rng(seed: u64) -> TestRng {
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    TestRng::from_seed(RngAlgorithm::ChaCha, &bytes)
+}
+
+fn replay(bench: &mut Bench, path: &str) -> bool {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let lines = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let questions: Result<Vec<Question>, String> = lines.map(str::parse).collect();
+    match questions.and_then(|questions| bench.play(&questions, true)) {
+        Ok(()) => println!("ok fuzz: replay"),
+        Err(why) => println!("not ok fuzz: replay - {why}"),
+    }
+    true
+}
+
+fn hunt(bench: Bench, attributes: Vec<String>, time: Duration, first: u64) {
+    let begin = Instant::now();
+    let bench = RefCell::new(bench);
+    let strategy = generate::questions(attributes);
+    let mut failed = false;
+    let mut seed = first;
+    while begin.elapsed() < time {
+        let config = Config {
+            cases: 1,
+            max_shrink_iters: 3000,
+            max_shrink_time: 60_000,
+            failure_persistence: None,
+            ..Config::default()
+        };
+        let mut runner = TestRunner::new_with_rng(config, rng(seed));
+        let found = runner.run(&strategy, |questions| {
+            let play = bench.borrow_mut().play(&questions, false);
+            play.map_err(TestCaseError::fail)
+        });
+        if let Err(TestError::Fail(why, questions)) = found {
+            println!("not ok fuzz: seed {seed} - {why}");
+            println!("    # SEED={seed}; these questions show it, as a file for REPLAY=");
+            questions
+                .iter()
+                .for_each(|question| println!("    {question}"));
+            failed = true;
+            break;
+        }
+        seed += 1;
+    }
+    let tally = &bench.borrow().tally;
+    if !failed {
+        println!("ok fuzz: seeds {first} to {}", seed - 1);
+    }
+    println!(
+        "{} devices, {} questions, {} bytes read right",
+        tally.devices, tally.questions, tally.bytes
+    );
+    for (defect, count) in &tally.defects {
+        println!("null_blk showed defect {defect} {count} times");
+    }
+    // A test that asked nothing has proved nothing.
+    if !failed && (tally.questions < 100 || tally.bytes < 1 << 20) {
+        println!("not ok fuzz - too little was asked");
+        failed = true;
+    }
+    exit(failed.into());
+}
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let offers = [NULL_BLK, RNULL].map(|driver| {
+        Offer::of(driver).unwrap_or_else(|why| {
+            println!("not ok fuzz - {why}");
+            exit(1);
+        })
+    });
+    let [theirs, ours] = offers;
+    let mut attributes = theirs.attributes;
+    attributes.retain(|name| ours.attributes.contains(name) && !name.starts_with("zone"));
+    let mut askers = [NULL_BLK, RNULL].map(|driver| Asker::new(driver, &attributes, &[]));
+    for asker in &mut askers {
+        asker.ask(&Question::words(&["load", "nr_devices=0"]));
+    }
+    let machine = Machine {
+        cpus: available_parallelism().map_or(1, |n| n.get() as u64),
+        poll_queues: system::get(&NULL_BLK.parameter("poll_queues"))
+            .parse()
+            .unwrap_or(0),
+    };
+    let mut bench = Bench {
+        askers,
+        machine,
+        tally: Tally::default(),
+    };
+    match &words[..] {
+        [seconds, seed] => match (seconds.parse(), seed.parse()) {
+            (Ok(seconds), Ok(seed)) => hunt(bench, attributes, Duration::from_secs(seconds), seed),
+            _ => println!("not ok fuzz - SECONDS and SEED are numbers"),
+        },
+        [file] => exit((!replay(&mut bench, file)).into()),
+        _ => println!("not ok fuzz - usage: fuzz SECONDS SEED | fuzz FILE"),
+    }
+    exit(1);
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One device, on or off, with its settings, its data, its bad sectors.
+
+use super::{
+    bad::Bad,
+    expect,
+    media::Media,
+    settings::{self, Settings},
+    Answer, Judgement, Machine,
+};
+use crate::question::unescape;
+use Judgement::{Right, Wrong};
+
+/// Sectors whose data is followed; tests stay within them.
+pub const SECTORS: u64 = 8192;
+
+/// One device.
+#[derive(Clone, Debug)]
+pub struct Device {
+    pub(super) settings: Settings,
+    pub(super) machine: Machine,
+    pub(super) on: bool,
+    /// Whether there were polled queues at power-on.
+    polls: bool,
+    pub(super) media: Media,
+    pub(super) bad: Bad,
+    /// The defect because of which null_blk's data may be wrong from now on.
+    pub(super) spoilt: Option<u32>,
+    pub(super) in_c: bool,
+    /// Whether blocks of another size were written than those of now.
+    pub(super) written_block: Option<u64>,
+}
+
+impl Device {
+    /// A device that was just made.
+    pub fn new(machine: Machine, in_c: bool) -> Self {
+        Self {
+            settings: Settings::default(),
+            machine,
+            on: false,
+            polls: false,
+            media: Media::new(SECTORS),
+            bad: Bad::new(SECTORS),
+            spoilt: None,
+            in_c,
+            written_block: None,
+        }
+    }
+
+    /// Judges the answer to a question of words; those that it does not know are right.
+    pub fn words(&mut self, words: &[&str], answer: &Answer) -> Judgement {
+        let number = |text: &str| text.parse::<u64>().unwrap_or(0);
+        match *words {
+            ["mkdir", _] => expect("EEXIST", answer),
+            ["put", path, text] => {
+                let attribute = path.split_once('/').map_or("", |(_, file)| file);
+                let text = unescape(text);
+                match attribute {
+                    "power" => self.power(&text, answer),
+                    "badblocks" => self.mark(&text, answer),
+                    _ => self.put(attribute, &text, answer),
+                }
+            }
+            ["values", _] => self.values(answer),
+            ["discard", _, offset, len] => {
+                let offered = self.settings.is("discard");
+                self.erase(number(offset), number(len), offered, false, answer)
+            }
+            ["zero", _, offset, len] => self.erase(number(offset), number(len), true, true, answer),
+            ["flush", _] => {
+                if !self.on {
+                    return expect("ENOENT", answer);
+                }
+                self.media.flush();
+                expect("ok", answer)
+            }
+            _ => Right,
+        }
+    }
+
+    fn put(&mut self, name: &str, text: &str, answer: &Answer) -> Judgement {
+        let Some(kind) = Settings::kind(name) else {
+            return Right;
+        };
+        let old = self.settings.get(name);
+        let live = matches!(name, "submit_queues" | "poll_queues");
+        let verdict = match settings::parse(kind, text) {
+            _ if text.is_empty() => Err("EFAULT"),
+            Err(why) => Err(why),
+            Ok(_) if self.on && !live => Err("EBUSY"),
+            Ok(count) if self.on => self.queues(name, count).map(|()| count),
+            Ok(value) => Ok(value),
+        };
+        let (said, value) = match verdict {
+            Ok(value) => ("ok", value),
+            Err(why) => (why, old),
+        };
+        self.settings.set(name, value);
+        expect(&format!("{said} {value}"), answer)
+    }
+
+    /// Whether a disk that is on may have so many queues.
+    fn queues(&self, name: &str, count: u64) -> Result<(), &'static str> {
+        let most = match name {
+            "submit_queues" => self.machine.cpus,
+            _ => self.machine.poll_queues,
+        };
+        let none = name == "submit_queues" && count == 0;
+        if self.settings.is("shared_tags") || none || count > most {
+            Err("EINVAL")
+        } else if self.in_c && !self.polls && count + self.other_queues(name) > self.machine.cpus {
+            // Without a map for them null_blk's polled queues count as others.
+            Err("ENOMEM")
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The queues of the other kind.
+    fn other_queues(&self, name: &str) -> u64 {
+        let other = match name {
+            "submit_queues" => "poll_queues",
+            _ => "submit_queues",
+        };
+        self.settings.get(other)
+    }
+
+    fn power(&mut self, text: &str, answer: &Answer) -> Judgement {
+        let wanted = match settings::parse(settings::Kind::Bool, text) {
+            _ if text.is_empty() => Err("EFAULT"),
+            parsed => parsed,
+        };
+        let had_cache = self.settings.get("cache_size") > 0;
+        let verdict = match wanted {
+            Err(why) => Err(why),
+            Ok(1) if !self.on => self.settings.power_on(&self.machine, self.in_c),
+            Ok(_) => Ok(()),
+        };
+        if let (Ok(wanted), Ok(())) = (wanted, verdict) {
+            if self.on && wanted == 0 {
+                self.media.lose_power();
+                // null_blk goes on with its cache if the next power-on is without one.
+                if had_cache {
+                    self.spoil(1);
+                }
+            }
+            if wanted == 1 && !self.on {
+                self.polls = self.settings.is("poll_queues");
+            }
+            self.on = wanted == 1;
+        }
+        expect(
+            &format!("{} {}", verdict.err().unwrap_or("ok"), u8::from(self.on)),
+            answer,
+        )
+    }
+
+    pub(super) fn spoil(&mut self, defect: u32) {
+        if self.in_c && self.spoilt.is_none() {
+            self.spoilt = Some(defect);
+        }
+    }
+
+    fn values(&mut self, answer: &Answer) -> Judgement {
+        for word in answer.said.split(' ') {
+            let Some((name, value)) = word.split_once('=') else {
+                continue;
+            };
+            let right = match name {
+                "power" => u64::from(self.on),
+                _ if Settings::kind(name).is_some() => self.settings.get(name),
+                _ => continue,
+            };
+            if value != right.to_string() {
+                return Wrong(format!("{name}={right}"));
+            }
+        }
+        Right
+    }
+
+    /// Marks sectors as bad, or as good again.
+    fn mark(&mut self, text: &str, answer: &Answer) -> Judgement {
+        let range = || {
+            let text = text.trim();
+            let (first, last) = text.get(1..)?.split_once('-')?;
+            let bad = match text.as_bytes()[0] {
+                b'+' => true,
+                b'-' => false,
+                _ => return None,
+            };
+            Some((bad, settings::number(first), settings::number(last)))
+        };
+        let verdict = match range() {
+            _ if text.is_empty() => Err("EFAULT"),
+            None => Err("EINVAL"),
+            Some((_, Err(why), _)) | Some((_, _, Err(why))) => Err(why),
+            Some((_, Ok(first), Ok(last))) if first > last => Err("EINVAL"),
+            Some((bad, Ok(first), Ok(last))) => {
+                self.bad.mark(first, last, bad);
+                Ok(())
+            }
+        };
+        let (said, shown) = answer.said.split_once(' ').unwrap_or((&answer.said, ""));
+        if said != verdict.err().unwrap_or("ok") {
+            return Wrong(format!("{verdict:?}"));
+        }
+        if self.bad.are(shown) {
+            Right
+        } else {
+            Wrong(format!("bad: {}", self.bad))
+        }
+    }
+}
