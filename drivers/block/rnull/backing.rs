@@ -55,11 +55,25 @@ impl Backing {
         len: Sectors,
         mut from: Segments<'_, ToDisk>,
     ) -> BlkResult {
+        let (at, len) = (at.bytes(), len.bytes() as u32);
+        let written = match self {
+            Self::Nothing => return Ok(()),
+            Self::Memory(pages) => pages.write(scope, at, &mut from, len),
+        };
+        written.map_err(|_| BlkStatus::NOSPC)
+    }
+
+    /// Forgets `len` sectors from `at` on, which are zeros then.
+    pub(crate) fn discard<C: Context>(
+        &self,
+        scope: Scope<'_, C>,
+        at: Sector,
+        len: Sectors,
+    ) -> BlkResult {
         match self {
-            Self::Nothing => Ok(()),
-            Self::Memory(pages) => pages
-                .write(scope, at.bytes(), &mut from, len.bytes() as u32)
-                .map_err(|_| BlkStatus::NOSPC),
+            Self::Nothing => (),
+            Self::Memory(pages) => pages.remove(scope, at.bytes(), len.bytes())?,
         }
+        Ok(())
     }
 }

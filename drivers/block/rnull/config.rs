@@ -54,6 +54,7 @@ pub(crate) struct Config {
     pub(crate) blocking: bool,
     pub(crate) blocksize: u32,
     pub(crate) completion_nsec: usize,
+    pub(crate) discard: bool,
     pub(crate) home_node: u32,
     pub(crate) hw_queue_depth: u32,
     pub(crate) index: u32,
@@ -127,6 +128,8 @@ impl Config {
         self.mbps = self.mbps.min(MAX_MBPS);
         // A write may have to wait for a page.
         self.blocking |= self.memory_backed;
+        // What keeps no data has nothing to discard.
+        self.discard &= self.memory_backed;
 
         Ok(Plan {
             settings: self,

@@ -185,6 +185,9 @@ impl Device {
         if settings.wants_bios() {
             pr_err!("queue_mode=0 is no longer available, using 2\n");
         }
+        if settings.discard && !plan.settings.discard {
+            pr_info!("discard needs memory_backed, so there is none\n");
+        }
         let slot = self.registry.claim(self.name)?;
         let (backing, bad_blocks) = (self.backing(&plan)?, self.bad_blocks.clone());
         let disk = Disk::add(&plan, backing, bad_blocks, slot, self.owner)?;

@@ -148,6 +148,12 @@ fn limits(plan: &Plan) -> QueueLimits {
         },
         // Copies start and stop at any byte.
         dma_alignment: 1,
+        max_hw_discard_sectors: if settings.discard {
+            Sectors::from_bytes(u32::MAX.into())
+        } else {
+            Sectors::ZERO
+        },
+        discard_granularity: plan.block_size,
         rotational: settings.rotational,
         ..QueueLimits::default()
     }

@@ -18,6 +18,7 @@ names::module_params! {
     bs: int = 512, "Logical block size in bytes, at most a page. Default: 512";
     blocking: bool = false, "Serve requests where they may sleep. Default: N";
     completion_nsec: ulong = 10_000, "Nanoseconds a request takes with irqmode=2. Default: 10000";
+    discard: bool = false, "Take discards, with memory_backed. Default: N";
     gb: int = 250, "Size in GiB. Default: 250";
     home_node: int = -1, "NUMA node to take memory from. Default: -1 (any)";
     hw_queue_depth: int = 64, "Requests of each hardware queue. Default: 64";
@@ -93,6 +94,7 @@ pub(crate) fn settings() -> Config {
         blocking: BLOCKING.get(),
         blocksize: BS.get() as u32,
         completion_nsec: COMPLETION_NSEC.get(),
+        discard: DISCARD.get(),
         home_node: HOME_NODE.get() as u32,
         hw_queue_depth: HW_QUEUE_DEPTH.get() as u32,
         index: 0,

@@ -164,6 +164,6 @@ fn carry_out<C: Context>(
     match backing {
         // Whatever it is.
         Backing::Nothing => Ok(()),
-        Backing::Memory(_) => transfer(backing, scope, rq.op(), rq.sector(), len, rq.transfer()),
+        _ => transfer(backing, scope, rq, len),
     }
 }

@@ -6,30 +6,30 @@ use crate::backing::Backing;
 use kernel::block::{
     bio::Transfer,
     mq::{
-        Context,
         Op,
-        Scope, //
+        Operations,
+        Scope,
+        Started, //
     },
     BlkResult,
     BlkStatus,
-    Sector,
     Sectors, //
 };
 
-/// Moves the start of `data` to or from `len` sectors from `at` on, as `op` asks.
-pub(crate) fn transfer<C: Context>(
+/// Does what a request asks for with its first `len` sectors.
+pub(crate) fn transfer<T: Operations>(
     backing: &Backing,
-    scope: Scope<'_, C>,
-    op: Op,
-    at: Sector,
+    scope: Scope<'_, T::Context>,
+    rq: &Started<T>,
     len: Sectors,
-    data: Transfer<'_>,
 ) -> BlkResult {
-    match (op, data) {
+    let at = rq.sector();
+    match (rq.op(), rq.transfer()) {
         (_, Transfer::FromDisk(to)) => backing.read(at, len, to),
         (_, Transfer::ToDisk(from)) => backing.write(scope, at, len, from),
         // There is no cache: whatever was written is where it belongs.
         (Op::Flush, Transfer::None) => Ok(()),
+        (Op::Discard, Transfer::None) => backing.discard(scope, at, len),
         (_, Transfer::None) => Err(BlkStatus::NOTSUPP),
     }
 }

@@ -26,6 +26,7 @@ pub(super) const ALL: &[Attribute<Device>] = &[
     while_off!(blocking: bool),
     while_off!(blocksize: u32),
     while_off!(completion_nsec: usize),
+    while_off!(discard: bool),
     while_off!(home_node: u32),
     while_off!(hw_queue_depth: u32),
     while_off!(index: u32),
