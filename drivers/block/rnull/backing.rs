@@ -18,7 +18,11 @@ use kernel::{
         Sector,
         Sectors, //
     },
-    page_store::PageStore,
+    page_store::{
+        PageStore,
+        WriteCache, //
+    },
+    prelude::*,
     sync::Arc, //
 };
 
@@ -28,6 +32,8 @@ pub(crate) enum Backing {
     Nothing,
     /// Pages that come with the first write; what was never written reads as zeros.
     Memory(Arc<PageStore>),
+    /// The same behind a cache, which is forgotten at power-off.
+    Cached(Pin<KBox<WriteCache>>),
 }
 
 impl Backing {
@@ -44,21 +50,29 @@ impl Backing {
                 pages.read(at.bytes(), &mut to, len.bytes() as u32)?;
                 Ok(())
             }
+            Self::Cached(cache) => {
+                cache.read(at.bytes(), &mut to, len.bytes() as u32)?;
+                Ok(())
+            }
         }
     }
 
-    /// Keeps `len` sectors of a write from `at` on; where no page is left, the disk is full.
+    /// Keeps `len` sectors of a write from `at` on, past the cache if `fua`; where no page is left,
+    /// the disk is full.
     pub(crate) fn write<C: Context>(
         &self,
         scope: Scope<'_, C>,
         at: Sector,
         len: Sectors,
         mut from: Segments<'_, ToDisk>,
+        fua: bool,
     ) -> BlkResult {
         let (at, len) = (at.bytes(), len.bytes() as u32);
         let written = match self {
             Self::Nothing => return Ok(()),
             Self::Memory(pages) => pages.write(scope, at, &mut from, len),
+            Self::Cached(cache) if fua => cache.write_through(scope, at, &mut from, len),
+            Self::Cached(cache) => cache.write(scope, at, &mut from, len),
         };
         written.map_err(|_| BlkStatus::NOSPC)
     }
@@ -73,6 +87,16 @@ impl Backing {
         match self {
             Self::Nothing => (),
             Self::Memory(pages) => pages.remove(scope, at.bytes(), len.bytes())?,
+            Self::Cached(cache) => cache.remove(scope, at.bytes(), len.bytes())?,
+        }
+        Ok(())
+    }
+
+    /// Makes what was written before survive a power-off.
+    pub(crate) fn flush<C: Context>(&self, scope: Scope<'_, C>) -> BlkResult {
+        match self {
+            Self::Nothing | Self::Memory(_) => (),
+            Self::Cached(cache) => cache.flush(scope)?,
         }
         Ok(())
     }

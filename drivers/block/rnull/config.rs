@@ -16,6 +16,9 @@ const MIB: u64 = 1 << 20;
 /// The most sectors a disk can have: their bytes are counted in a signed number.
 const MAX_CAPACITY: u64 = i64::MAX as u64 / SECTOR_SIZE as u64;
 
+/// The largest cache in MiB: its bytes are counted in an `unsigned long`.
+const MAX_CACHE_SIZE: usize = usize::MAX >> 20;
+
 /// The highest limit on bandwidth in MiB per second.
 const MAX_MBPS: u32 = 40 << 10;
 
@@ -53,8 +56,10 @@ pub(crate) struct Config {
     pub(crate) badblocks_partial_io: bool,
     pub(crate) blocking: bool,
     pub(crate) blocksize: u32,
+    pub(crate) cache_size: usize,
     pub(crate) completion_nsec: usize,
     pub(crate) discard: bool,
+    pub(crate) fua: bool,
     pub(crate) home_node: u32,
     pub(crate) hw_queue_depth: u32,
     pub(crate) index: u32,
@@ -128,8 +133,12 @@ impl Config {
         self.mbps = self.mbps.min(MAX_MBPS);
         // A write may have to wait for a page.
         self.blocking |= self.memory_backed;
-        // What keeps no data has nothing to discard.
+        // What keeps no data has nothing to cache, nor to discard.
         self.discard &= self.memory_backed;
+        self.cache_size = match self.memory_backed {
+            true => self.cache_size.min(MAX_CACHE_SIZE),
+            false => 0,
+        };
 
         Ok(Plan {
             settings: self,

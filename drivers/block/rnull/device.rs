@@ -21,7 +21,10 @@ use crate::{
 use kernel::{
     block::badblocks::BadBlocks,
     new_mutex,
-    page_store::PageStore,
+    page_store::{
+        PageStore,
+        WriteCache, //
+    },
     prelude::*,
     sync::{
         Arc,
@@ -205,7 +208,12 @@ impl Device {
         }
         // The data may be from a time of other blocks.
         self.pages.set_block_size(plan.block_size);
-        Ok(Backing::Memory(self.pages.clone()))
+        let pages = self.pages.clone();
+        let cache = match plan.settings.cache_size {
+            0 => return Ok(Backing::Memory(pages)),
+            mebibytes => WriteCache::new(pages, (mebibytes as u64) << 20, plan.block_size),
+        };
+        Ok(Backing::Cached(KBox::pin_init(cache, GFP_KERNEL)?))
     }
 }
 

@@ -154,6 +154,8 @@ fn limits(plan: &Plan) -> QueueLimits {
             Sectors::ZERO
         },
         discard_granularity: plan.block_size,
+        write_cache: settings.cache_size > 0,
+        fua: settings.fua,
         rotational: settings.rotational,
         ..QueueLimits::default()
     }

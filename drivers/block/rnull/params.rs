@@ -17,8 +17,10 @@ use kernel::prelude::*;
 names::module_params! {
     bs: int = 512, "Logical block size in bytes, at most a page. Default: 512";
     blocking: bool = false, "Serve requests where they may sleep. Default: N";
+    cache_size: ulong = 0, "Size of a volatile cache in MiB, with memory_backed. Default: 0 (none)";
     completion_nsec: ulong = 10_000, "Nanoseconds a request takes with irqmode=2. Default: 10000";
     discard: bool = false, "Take discards, with memory_backed. Default: N";
+    fua: bool = true, "Let single writes go past the cache. Default: Y";
     gb: int = 250, "Size in GiB. Default: 250";
     home_node: int = -1, "NUMA node to take memory from. Default: -1 (any)";
     hw_queue_depth: int = 64, "Requests of each hardware queue. Default: 64";
@@ -93,8 +95,10 @@ pub(crate) fn settings() -> Config {
         badblocks_partial_io: false,
         blocking: BLOCKING.get(),
         blocksize: BS.get() as u32,
+        cache_size: CACHE_SIZE.get(),
         completion_nsec: COMPLETION_NSEC.get(),
         discard: DISCARD.get(),
+        fua: FUA.get(),
         home_node: HOME_NODE.get() as u32,
         hw_queue_depth: HW_QUEUE_DEPTH.get() as u32,
         index: 0,

@@ -26,9 +26,8 @@ pub(crate) fn transfer<T: Operations>(
     let at = rq.sector();
     match (rq.op(), rq.transfer()) {
         (_, Transfer::FromDisk(to)) => backing.read(at, len, to),
-        (_, Transfer::ToDisk(from)) => backing.write(scope, at, len, from),
-        // There is no cache: whatever was written is where it belongs.
-        (Op::Flush, Transfer::None) => Ok(()),
+        (_, Transfer::ToDisk(from)) => backing.write(scope, at, len, from, rq.is_fua()),
+        (Op::Flush, Transfer::None) => backing.flush(scope),
         (Op::Discard, Transfer::None) => backing.discard(scope, at, len),
         (_, Transfer::None) => Err(BlkStatus::NOTSUPP),
     }

@@ -4,10 +4,12 @@
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -252,13 +254,29 @@ static int overlapping(const char *path, size_t block, long milliseconds)
 	return 0;
 }
 
-/* transfer DISK read|write OFFSET BYTES: one direct call; answers a short one with its length. */
-static int transfer(const char *path, bool writing, uint64_t offset, size_t bytes)
+/*
+ * transfer DISK read|write|durable|discard|flush OFFSET BYTES
+ *
+ * One direct call; answers a short one with its length. What is written are zeros, durable with FUA.
+ */
+static int transfer(const char *path, const char *what, uint64_t offset, size_t bytes)
 {
-	unsigned char *buffer = memory(bytes);
-	int fd = open_disk(path, writing ? O_WRONLY : O_RDONLY);
-	ssize_t done = writing ? pwrite(fd, buffer, bytes, offset) :
-				 pread(fd, buffer, bytes, offset);
+	struct iovec piece = { .iov_base = memory(bytes ?: 1), .iov_len = bytes };
+	uint64_t range[] = { offset, bytes };
+	int fd = open_disk(path, !strcmp(what, "read") ? O_RDONLY : O_WRONLY);
+	ssize_t done = -1;
+
+	errno = EINVAL;
+	if (!strcmp(what, "read"))
+		done = preadv(fd, &piece, 1, offset);
+	else if (!strcmp(what, "write"))
+		done = pwritev(fd, &piece, 1, offset);
+	else if (!strcmp(what, "durable"))
+		done = pwritev2(fd, &piece, 1, offset, RWF_DSYNC);
+	else if (!strcmp(what, "discard"))
+		done = ioctl(fd, BLKDISCARD, range) ? -1 : (ssize_t)bytes;
+	else if (!strcmp(what, "flush"))
+		done = fsync(fd) ? -1 : (ssize_t)bytes;
 
 	if (done >= 0 && (size_t)done != bytes)
 		printf("%zd\n", done);
@@ -285,6 +303,6 @@ int main(int count, char **words)
 	if (IS("overlap", 3))
 		return overlapping(w[0], N(1), N(2));
 	if (IS("transfer", 4))
-		return transfer(w[0], !strcmp(w[1], "write"), N(2), N(3));
+		return transfer(w[0], w[1], N(2), N(3));
 	die("disk: no command '%s' with %d arguments", command, arguments);
 }

@@ -26,14 +26,17 @@ fn number() -> impl Strategy<Value = u32> {
 fn settings() -> impl Strategy<Value = Config> {
     let numbers = proptest::array::uniform8(number());
     let large = (any::<usize>(), any::<usize>(), 0..4u32, 0..5u32);
-    let flags = proptest::array::uniform8(any::<bool>());
+    let flags = proptest::array::uniform10(any::<bool>());
 
     (numbers, large, flags).prop_map(|(n, (nsec, size, mode, irq), f)| Config {
         badblocks_once: f[6],
         badblocks_partial_io: f[7],
         blocking: f[0],
         blocksize: n[0],
+        cache_size: size,
         completion_nsec: nsec,
+        discard: f[8],
+        fua: f[9],
         home_node: n[1],
         hw_queue_depth: n[2],
         index: n[3],
@@ -97,6 +100,8 @@ proptest! {
             let shown = plan.settings;
             let expected = Config {
                 blocking: shown.blocking,
+                cache_size: if c.memory_backed { c.cache_size.min((1 << 44) - 1) } else { 0 },
+                discard: c.discard && c.memory_backed,
                 irqmode: c.irqmode.min(2),
                 mbps: c.mbps.min(40960),
                 poll_queues: c.poll_queues.min(m.poll_queues),
