@@ -71,6 +71,8 @@ pub(crate) struct Config {
     pub(crate) poll_queues: u32,
     pub(crate) queue_mode: u32,
     pub(crate) rotational: bool,
+    pub(crate) shared_tag_bitmap: bool,
+    pub(crate) shared_tags: bool,
     pub(crate) size: usize,
     pub(crate) submit_queues: u32,
     pub(crate) use_per_node_hctx: bool,
@@ -145,7 +147,7 @@ impl Config {
             block_size,
             capacity: self.capacity(),
             interrupt: self.interrupt(),
-            node: Some(self.home_node).filter(|&node| node < machine.nodes),
+            node: self.node(machine),
         })
     }
 
@@ -157,6 +159,11 @@ impl Config {
     /// Whether the request interface of old was asked for, which nothing replaces.
     pub(crate) fn wants_requests(&self) -> bool {
         self.queue_mode == QUEUE_REQUEST
+    }
+
+    /// Where memory should come from, if anywhere in particular.
+    pub(crate) fn node(&self, machine: &Machine) -> Option<u32> {
+        Some(self.home_node).filter(|&node| node < machine.nodes)
     }
 
     fn block_size(&self, machine: &Machine) -> Result<u32, Invalid> {

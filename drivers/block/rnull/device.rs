@@ -127,7 +127,8 @@ impl Device {
         let mut wanted = state.settings;
         change(&mut wanted);
         if let Some(disk) = &state.disk {
-            if !config::queues_allowed(&wanted, &self.machine()) {
+            // Shared tags belong to other disks, too.
+            if state.settings.shared_tags || !config::queues_allowed(&wanted, &self.machine()) {
                 return Err(EINVAL);
             }
             disk.set_queues(&wanted)?;

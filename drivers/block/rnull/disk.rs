@@ -28,7 +28,8 @@ use kernel::{
         mq::{
             Atomic,
             Context,
-            Sleepable, //
+            Sleepable,
+            TagSet, //
         },
         Sectors, //
     },
@@ -67,10 +68,13 @@ impl Disk {
             conditions: Conditions::new(plan, bad_blocks)?,
             completion: Completion::new(plan.interrupt),
         };
-        let disk = if plan.settings.blocking {
-            Kind::Sleepable(add(plan, queue, &slot, owner)?)
+        let disk = if plan.settings.shared_tags {
+            let tags = slot.shared_tags().get()?;
+            Kind::Sleepable(add(tags, plan, queue, &slot, owner)?)
+        } else if plan.settings.blocking {
+            Kind::Sleepable(add(tags::own(plan)?, plan, queue, &slot, owner)?)
         } else {
-            Kind::Atomic(add(plan, queue, &slot, owner)?)
+            Kind::Atomic(add(tags::own(plan)?, plan, queue, &slot, owner)?)
         };
         Ok(Self {
             disk,
@@ -122,12 +126,13 @@ impl Drop for Disk {
 }
 
 fn add<C: Context>(
+    tags: Arc<TagSet<Null<C>>>,
     plan: &Plan,
     queue: Queue,
     slot: &Slot,
     owner: &'static ThisModule,
 ) -> Result<GenDisk<Null<C>>> {
-    GenDiskBuilder::new(tags::own(plan)?, owner, static_lock_class!())
+    GenDiskBuilder::new(tags, owner, static_lock_class!())
         .limits(limits(plan))
         .capacity(Sectors(plan.capacity))
         .numbers(slot.major().clone(), slot.index(), 1)

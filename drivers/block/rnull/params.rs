@@ -33,6 +33,8 @@ names::module_params! {
     poll_queues: int = 1, "Number of polled queues, of any device at most. Default: 1";
     queue_mode: int(known_queue_mode) = 2, "Interface to the block layer: 2-multiqueue. Default: 2";
     rotational: bool = false, "Claim to seek. Default: N";
+    shared_tag_bitmap: bool = false, "All hardware queues of a disk share their requests. Default: N";
+    shared_tags: bool = false, "All disks share their requests. Default: N";
     submit_queues: int = 1, "Number of submission queues. Default: 1";
     use_per_node_hctx: bool = false, "One submission queue for each NUMA node. Default: N";
     virt_boundary: bool = false, "Segments of a request meet at page boundaries only. Default: N";
@@ -110,6 +112,8 @@ pub(crate) fn settings() -> Config {
         poll_queues: POLL_QUEUES.get() as u32,
         queue_mode: QUEUE_MODE.get() as u32,
         rotational: ROTATIONAL.get(),
+        shared_tag_bitmap: SHARED_TAG_BITMAP.get(),
+        shared_tags: SHARED_TAGS.get(),
         // Wraps and keeps its sign as C's `int` does: too much is too much in the same way.
         size: GB.get().wrapping_mul(1024) as usize,
         submit_queues: SUBMIT_QUEUES.get() as u32,

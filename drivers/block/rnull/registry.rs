@@ -5,7 +5,11 @@
 //! A disk holds its [`Slot`] for as long as it may be seen, so an index, which is also the minor
 //! number, is given out again only when the disk that had it is gone.
 
-use crate::names;
+use crate::{
+    config::Config,
+    names,
+    tags::SharedTags, //
+};
 use kernel::{
     block::major::BlockMajor,
     new_mutex,
@@ -49,20 +53,23 @@ impl DiskName {
     }
 }
 
-/// All disks that are on, and the major number they share.
+/// All disks that are on, and what they share.
 #[pin_data]
 pub(crate) struct Registry {
     major: Arc<BlockMajor>,
+    #[pin]
+    shared_tags: SharedTags,
     /// Sorted by index.
     #[pin]
     disks: Mutex<KVec<(u32, DiskName)>>,
 }
 
 impl Registry {
-    /// Takes a major number, for disks to come.
-    pub(crate) fn new() -> impl PinInit<Self, Error> {
+    /// Takes a major number, for disks to come; `parameters` say which tags they can share.
+    pub(crate) fn new(parameters: Config) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             major: BlockMajor::register(names::DISKS)?,
+            shared_tags <- SharedTags::new(parameters),
             disks <- new_mutex!(KVec::new(), "Registry::disks"),
         })
     }
@@ -108,6 +115,11 @@ impl Slot {
     /// The major number of the disk.
     pub(crate) fn major(&self) -> &Arc<BlockMajor> {
         &self.registry.major
+    }
+
+    /// The tags that the disk may share with others.
+    pub(crate) fn shared_tags(&self) -> &SharedTags {
+        &self.registry.shared_tags
     }
 
     /// The number of the disk, also its minor number.

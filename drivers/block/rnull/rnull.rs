@@ -76,7 +76,7 @@ impl kernel::Module for Rnull {
     fn init(module: &'static ThisModule) -> Result<Self> {
         params::settle()?;
         let settings = params::settings();
-        let registry = Arc::pin_init(Registry::new(), GFP_KERNEL)?;
+        let registry = Arc::pin_init(Registry::new(settings), GFP_KERNEL)?;
         let devices = add_devices(module, &registry, settings)?;
         // Last, since devices could be made in it as soon as it is there.
         let tree = configfs::add_tree(module, registry, settings)?;

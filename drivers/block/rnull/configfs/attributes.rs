@@ -41,6 +41,8 @@ pub(super) const ALL: &[Attribute<Device>] = &[
     always!(power: bool, Device::is_on, Device::set_power),
     while_off!(queue_mode: u32),
     while_off!(rotational: bool),
+    while_off!(shared_tag_bitmap: bool),
+    while_off!(shared_tags: bool),
     while_off!(size: usize),
     always!(submit_queues: u32, Device::submit_queues, Device::set_submit_queues),
     while_off!(use_per_node_hctx: bool),

@@ -48,6 +48,8 @@ fn settings() -> impl Strategy<Value = Config> {
         poll_queues: n[7],
         queue_mode: mode,
         rotational: f[3],
+        shared_tag_bitmap: f[8],
+        shared_tags: f[9],
         size,
         submit_queues: n[5],
         use_per_node_hctx: f[4],
