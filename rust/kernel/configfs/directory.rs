@@ -10,6 +10,7 @@ use super::node::{
 use super::table::Table;
 use crate::{
     bindings,
+    fault::Fault,
     prelude::*, //
 };
 use core::marker::PhantomData;
@@ -116,16 +117,77 @@ impl DefaultGroups<'_> {
     pub fn add<D: Directory>(&mut self, name: &CStr, data: impl PinInit<D, Error>) -> Result {
         let group = create(name, self.owner, data)?.into_group();
 
-        // SAFETY: `group` is new, hence in no list; `parent` is initialized and exclusively ours by
-        // the type invariant. The list now owns the reference that `into_group` returned; it is
-        // given back in `Node::release`.
+        // SAFETY: `group` is new, hence in no list, and `into_group` returned a reference.
+        unsafe { self.link(group) };
+        Ok(())
+    }
+
+    /// Adds the directory of `fault`, with the files in which the user says when it happens.
+    ///
+    /// Without `CONFIG_FAULT_INJECTION_CONFIGFS` this does nothing.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` if it was added before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{
+    ///     configfs::{Attribute, DefaultGroups, Directory, NoChild},
+    ///     fault::{Fault, FaultSettings},
+    ///     prelude::*,
+    /// };
+    ///
+    /// struct Port {
+    ///     broken: Fault,
+    /// }
+    ///
+    /// impl Directory for Port {
+    ///     type Child = NoChild;
+    ///     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
+    ///
+    ///     fn default_groups(&self, groups: &mut DefaultGroups<'_>) -> Result {
+    ///         groups.add_fault(&self.broken)
+    ///     }
+    /// }
+    /// # use kernel::configfs::Subsystem;
+    /// # // SAFETY: Doctests are built in, where the module pointer is null.
+    /// # static THIS_MODULE: ThisModule = unsafe { ThisModule::from_ptr(core::ptr::null_mut()) };
+    /// # #[cfg(CONFIG_CONFIGFS_FS = "y")]
+    /// # {
+    ///
+    /// let broken = Fault::new(c"broken_wire_between_ports", &FaultSettings::default())?;
+    /// # let ports =
+    /// Subsystem::new(c"rust_doctest_faults", &THIS_MODULE, Ok(Port { broken }))?;
+    /// # assert!(!ports.data().broken.should_fail());
+    /// # }
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn add_fault(&mut self, fault: &Fault) -> Result {
+        #[cfg(CONFIG_FAULT_INJECTION_CONFIGFS)]
+        {
+            let group = fault.take_group().ok_or(EBUSY)?;
+            // SAFETY: Nobody else got the group, so it is in no list, and it came with a reference.
+            unsafe { self.link(group) };
+        }
+        #[cfg(not(CONFIG_FAULT_INJECTION_CONFIGFS))]
+        let _ = fault;
+        Ok(())
+    }
+
+    /// # Safety
+    ///
+    /// `group` is valid, in no list, and the caller gives up a reference to it.
+    unsafe fn link(&mut self, group: *mut bindings::config_group) {
+        // SAFETY: By the safety requirement; `parent` is initialized and exclusively ours by the
+        // type invariant. The list now owns the reference, which is given back in `Node::release`.
         unsafe {
             bindings::list_add_tail(
                 &raw mut (*group).group_entry,
                 &raw mut (*self.parent).default_groups,
             )
         };
-        Ok(())
     }
 }
 
