@@ -52,6 +52,11 @@ rust_helper_blk_disk_references(struct gendisk *disk)
 	return kref_read(&disk_to_dev(disk)->kobj.kref);
 }
 
+__rust_helper bool rust_helper_blk_fake_timeout(struct request *rq)
+{
+	return blk_should_fake_timeout(rq->q);
+}
+
 __rust_helper bool rust_helper_blk_node_online(unsigned int node)
 {
 	return node < MAX_NUMNODES && node_online(node);

@@ -228,6 +228,15 @@ impl<T: Operations> Request<T> {
         unsafe { (*self.as_raw()).tag as u32 }
     }
 
+    /// Whether the user wants the request to time out: the knob is `io-timeout-fail` of the disk.
+    ///
+    /// It counts how often it is asked. Without `CONFIG_FAIL_IO_TIMEOUT` it is never true.
+    #[inline]
+    pub fn should_fake_timeout(&self) -> bool {
+        // SAFETY: By the type invariant, the request has a disk.
+        cfg!(CONFIG_FAIL_IO_TIMEOUT) && unsafe { bindings::blk_fake_timeout(self.as_raw()) }
+    }
+
     /// What the driver keeps for the request.
     #[inline]
     pub fn data(&self) -> &T::RequestData {
