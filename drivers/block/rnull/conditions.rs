@@ -5,6 +5,8 @@
 //! Few disks have any of it, so the way of a request asks [`Conditions::any`] once, and what is
 //! behind it is kept off that way.
 
+mod faults;
+
 mod throttle;
 
 mod bad_sectors;
@@ -12,6 +14,11 @@ mod bad_sectors;
 mod bucket;
 
 mod good;
+
+pub(crate) use faults::{
+    Faults,
+    Occasions, //
+};
 
 use self::{
     bad_sectors::BadSectors,
@@ -45,20 +52,26 @@ use kernel::{
 pub(crate) struct Conditions {
     /// Whether there is anything; it may come while the disk is on.
     any: Atomic<bool>,
+    faults: Arc<Faults>,
     throttle: Option<Pin<KBox<Throttle>>>,
     bad_sectors: BadSectors,
 }
 
 impl Conditions {
     /// Makes those of a disk that is to be added.
-    pub(crate) fn new(plan: &Plan, bad_blocks: Arc<BadBlocks>) -> Result<Self> {
+    pub(crate) fn new(
+        plan: &Plan,
+        faults: Arc<Faults>,
+        bad_blocks: Arc<BadBlocks>,
+    ) -> Result<Self> {
         let throttle = match plan.settings.mbps {
             0 => None,
             mbps => Some(KBox::pin_init(Throttle::new(mbps), GFP_KERNEL)?),
         };
         let bad_sectors = BadSectors::new(plan, bad_blocks);
         Ok(Self {
-            any: Atomic::new(throttle.is_some() || !bad_sectors.is_empty()),
+            any: Atomic::new(Faults::ANY || throttle.is_some() || !bad_sectors.is_empty()),
+            faults,
             throttle,
             bad_sectors,
         })
@@ -73,6 +86,21 @@ impl Conditions {
     /// Takes note of something that has come while the disk is on.
     pub(crate) fn look_out(&self) {
         self.any.store(true, Relaxed);
+    }
+
+    /// Whether making a hardware queue is to fail.
+    pub(crate) fn breaks_queue(&self) -> bool {
+        self.faults.breaks_queue()
+    }
+
+    /// Whether a request is to get lost once it is started.
+    pub(crate) fn loses<T: Operations>(&self, rq: &Request<T>) -> bool {
+        self.faults.loses(rq)
+    }
+
+    /// Whether to have a request queued again; if so, whether the driver does it, or has it done.
+    pub(crate) fn sends_back(&self) -> Option<bool> {
+        self.faults.sends_back()
     }
 
     /// Decides whether a request may be started; if not, says with what it is refused.

@@ -5,14 +5,17 @@
 mod attributes;
 
 use crate::{
-    config::Config,
-    device::Device,
+    device::{
+        Defaults,
+        Device, //
+    },
     names,
     registry::Registry, //
 };
 use kernel::{
     configfs::{
         Attribute,
+        DefaultGroups,
         Directory,
         NoChild,
         Page,
@@ -26,15 +29,14 @@ use kernel::{
 pub(crate) struct Tree {
     owner: &'static ThisModule,
     registry: Arc<Registry>,
-    /// The settings of a new device.
-    defaults: Config,
+    defaults: Defaults,
 }
 
 /// Puts the directory in the root of configfs.
 pub(crate) fn add_tree(
     owner: &'static ThisModule,
     registry: Arc<Registry>,
-    defaults: Config,
+    defaults: Defaults,
 ) -> Result<Subsystem<Tree>> {
     let tree = Tree {
         owner,
@@ -73,4 +75,8 @@ impl Tree {
 impl Directory for Device {
     type Child = NoChild;
     const ATTRIBUTES: &'static [Attribute<Self>] = attributes::ALL;
+
+    fn default_groups(&self, groups: &mut DefaultGroups<'_>) -> Result {
+        self.faults().add_to(groups)
+    }
 }

@@ -4,6 +4,11 @@
 
 use crate::{
     backing::Backing,
+    conditions::{
+        Conditions,
+        Faults,
+        Occasions, //
+    },
     config::{
         self,
         Config,
@@ -32,6 +37,13 @@ use kernel::{
     }, //
 };
 
+/// What a new device starts with.
+#[derive(Clone, Copy)]
+pub(crate) struct Defaults {
+    pub(crate) settings: Config,
+    pub(crate) occasions: Occasions,
+}
+
 /// Settings and data, with a disk over them while the power is on.
 ///
 /// Data and bad blocks stay over power cycles; they go with the device.
@@ -45,6 +57,7 @@ pub(crate) struct Device {
     most_poll_queues: u32,
     pages: Arc<PageStore>,
     bad_blocks: Arc<BadBlocks>,
+    faults: Arc<Faults>,
     #[pin]
     state: Mutex<State>,
 }
@@ -66,17 +79,29 @@ impl Device {
         owner: &'static ThisModule,
         registry: Arc<Registry>,
         name: Option<&'a CStr>,
-        settings: Config,
+        defaults: Defaults,
     ) -> impl PinInit<Self, Error> + 'a {
         try_pin_init!(Self {
             owner,
             name: name.map(|name| registry.unused(name)).transpose()?,
             registry,
-            most_poll_queues: settings.poll_queues,
-            pages: Arc::pin_init(PageStore::new(settings.blocksize), GFP_KERNEL)?,
+            most_poll_queues: defaults.settings.poll_queues,
+            pages: Arc::pin_init(PageStore::new(defaults.settings.blocksize), GFP_KERNEL)?,
             bad_blocks: Arc::new(BadBlocks::new()?, GFP_KERNEL)?,
-            state <- new_mutex!(State { settings, disk: None }, "Device::state"),
+            faults: Arc::new(Faults::new(&defaults.occasions)?, GFP_KERNEL)?,
+            state <- new_mutex!(
+                State {
+                    settings: defaults.settings,
+                    disk: None,
+                },
+                "Device::state"
+            ),
         })
+    }
+
+    /// The faults that may happen to the disk.
+    pub(crate) fn faults(&self) -> &Faults {
+        &self.faults
     }
 
     /// Returns the settings as they are now.
@@ -193,8 +218,13 @@ impl Device {
             pr_info!("discard needs memory_backed, so there is none\n");
         }
         let slot = self.registry.claim(self.name)?;
-        let (backing, bad_blocks) = (self.backing(&plan)?, self.bad_blocks.clone());
-        let disk = Disk::add(&plan, backing, bad_blocks, slot, self.owner)?;
+        let disk = Disk::add(
+            &plan,
+            self.backing(&plan)?,
+            Conditions::new(&plan, self.faults.clone(), self.bad_blocks.clone())?,
+            slot,
+            self.owner,
+        )?;
         *settings = Config {
             index: disk.index(),
             ..plan.settings

@@ -19,7 +19,6 @@ use crate::{
 };
 use kernel::{
     block::{
-        badblocks::BadBlocks,
         gendisk::{
             GenDisk,
             GenDiskBuilder, //
@@ -55,17 +54,17 @@ enum Kind {
 }
 
 impl Disk {
-    /// Builds what `plan` says on `backing`, with `bad_blocks`, under number and name of `slot`.
+    /// Builds what `plan` says on `backing`, under `conditions`, with number and name of `slot`.
     pub(crate) fn add(
         plan: &Plan,
         backing: Backing,
-        bad_blocks: Arc<BadBlocks>,
+        conditions: Conditions,
         slot: Slot,
         owner: &'static ThisModule,
     ) -> Result<Self> {
         let queue = Queue {
             backing,
-            conditions: Conditions::new(plan, bad_blocks)?,
+            conditions,
             completion: Completion::new(plan.interrupt),
         };
         let disk = if plan.settings.shared_tags {

@@ -5,13 +5,17 @@
 //! They describe the devices that are made at load, and are the defaults of all others.
 
 use crate::{
+    conditions::Occasions,
     config::{
         self,
         Config, //
     },
+    device::Defaults,
     machine,
     names, //
 };
+#[cfg(CONFIG_BLK_DEV_RUST_NULL_FAULT_INJECTION)]
+use kernel::fault::FaultSettings;
 use kernel::prelude::*;
 
 names::module_params! {
@@ -38,6 +42,13 @@ names::module_params! {
     submit_queues: int = 1, "Number of submission queues. Default: 1";
     use_per_node_hctx: bool = false, "One submission queue for each NUMA node. Default: N";
     virt_boundary: bool = false, "Segments of a request meet at page boundaries only. Default: N";
+}
+
+#[cfg(CONFIG_BLK_DEV_RUST_NULL_FAULT_INJECTION)]
+names::module_params! {
+    init_hctx: string, "Fail to make queues: <interval>,<probability>,<space>,<times>";
+    requeue: string, "Queue requests again: <interval>,<probability>,<space>,<times>";
+    timeout: string, "Lose requests: <interval>,<probability>,<space>,<times>";
 }
 
 fn known_irqmode(mode: i32) -> Result {
@@ -90,8 +101,43 @@ pub(crate) fn settle() -> Result {
     Ok(())
 }
 
-/// Returns the settings of a new device.
-pub(crate) fn settings() -> Config {
+/// Returns what a new device starts with.
+///
+/// # Errors
+///
+/// `EINVAL` if a fault is not told when to happen.
+pub(crate) fn defaults() -> Result<Defaults> {
+    Ok(Defaults {
+        settings: settings(),
+        occasions: occasions()?,
+    })
+}
+
+#[cfg(CONFIG_BLK_DEV_RUST_NULL_FAULT_INJECTION)]
+fn occasions() -> Result<Occasions> {
+    let read = |text: &CStr| {
+        if text.is_empty() {
+            return Ok(FaultSettings::default());
+        }
+        Ok::<_, Error>(FaultSettings {
+            // Who asks at load for faults knows what they are.
+            verbose: 0,
+            ..FaultSettings::parse(text)?
+        })
+    };
+    Ok(Occasions {
+        timeout: read(&TIMEOUT.get())?,
+        requeue: read(&REQUEUE.get())?,
+        init_hctx: read(&INIT_HCTX.get())?,
+    })
+}
+
+#[cfg(not(CONFIG_BLK_DEV_RUST_NULL_FAULT_INJECTION))]
+fn occasions() -> Result<Occasions> {
+    Ok(Occasions::default())
+}
+
+fn settings() -> Config {
     Config {
         badblocks_once: false,
         badblocks_partial_io: false,

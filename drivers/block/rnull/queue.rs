@@ -62,8 +62,15 @@ impl<C: Context> Operations for Null<C> {
     type RequestData = Command;
     type Timer = Timer;
 
-    fn init_hw_queue(_queue: &Queue, _set: &(), _index: u32) -> impl PinInit<Waiting<Self>, Error> {
-        Waiting::new()
+    fn init_hw_queue(queue: &Queue, _set: &(), _index: u32) -> impl PinInit<Waiting<Self>, Error> {
+        let broken = queue.conditions.breaks_queue();
+        pin_init::pin_init_scope(move || {
+            if broken {
+                Err(EFAULT)
+            } else {
+                Ok(Waiting::new())
+            }
+        })
     }
 
     fn init_request(_set: &()) -> impl PinInit<Command> {
@@ -105,8 +112,11 @@ impl<C: Context> Operations for Null<C> {
     fn timeout(rq: &TimedOut<'_, Self>) -> TimeoutAction {
         let (hw, tag) = (rq.hw_queue(), rq.tag());
         if hw.kind() != QueueKind::Poll {
-            // Whoever serves the request has it still, and will end it with this status.
             rq.data().fail(BlkStatus::TIMEOUT);
+            // If it was not lost, whoever serves it has it still, and will end it with this status.
+            if let Some(rq) = rq.claim() {
+                rq.complete();
+            }
         } else if !hw.data().give_up(rq) {
             // It was polled for at the last moment.
             return TimeoutAction::Done;
@@ -142,11 +152,21 @@ fn serve_under_conditions<'q, C: Context>(
     batch: Option<&mut Batch<'_, Null<C>>>,
 ) -> Result<(), Refused<'q, Null<C>>> {
     let (queue, hw, scope) = (rq.queue_data(), rq.hw_queue(), rq.scope());
+    let lost = queue.conditions.loses(&rq);
+    if let Some(by_driver) = queue.conditions.sends_back() {
+        return send_back(rq, by_driver);
+    }
     if let Err(status) = queue.conditions.admit(&rq) {
         return Err(rq.refuse(status));
     }
 
     let rq = rq.start();
+    // A request that is polled for is lost if nobody polls.
+    if lost && hw.kind() != QueueKind::Poll {
+        rq.data().keep(Err(BlkStatus::TIMEOUT));
+        rq.park();
+        return Ok(());
+    }
     let (len, verdict) = queue.conditions.survey(&rq);
     let outcome = carry_out(&queue.backing, scope, &rq, len).and(verdict);
     queue.completion.finish(hw, rq, outcome, batch);
@@ -166,4 +186,16 @@ fn carry_out<C: Context>(
         Backing::Nothing => Ok(()),
         _ => transfer(backing, scope, rq, len),
     }
+}
+
+/// Has a request queued again, by the driver or by the block layer.
+fn send_back<'q, C: Context>(
+    rq: Idle<'q, Null<C>>,
+    by_driver: bool,
+) -> Result<(), Refused<'q, Null<C>>> {
+    if !by_driver {
+        return Err(rq.refuse(BlkStatus::RESOURCE));
+    }
+    rq.requeue(true);
+    Ok(())
 }

@@ -47,9 +47,11 @@ mod config;
 
 mod names;
 
-use config::Config;
 use configfs::Tree;
-use device::Device;
+use device::{
+    Defaults,
+    Device, //
+};
 use kernel::{
     configfs::Subsystem,
     prelude::*,
@@ -75,11 +77,11 @@ struct Rnull {
 impl kernel::Module for Rnull {
     fn init(module: &'static ThisModule) -> Result<Self> {
         params::settle()?;
-        let settings = params::settings();
-        let registry = Arc::pin_init(Registry::new(settings), GFP_KERNEL)?;
-        let devices = add_devices(module, &registry, settings)?;
+        let defaults = params::defaults()?;
+        let registry = Arc::pin_init(Registry::new(defaults.settings), GFP_KERNEL)?;
+        let devices = add_devices(module, &registry, defaults)?;
         // Last, since devices could be made in it as soon as it is there.
-        let tree = configfs::add_tree(module, registry, settings)?;
+        let tree = configfs::add_tree(module, registry, defaults)?;
         pr_info!("module loaded\n");
         Ok(Self {
             _tree: tree,
@@ -92,11 +94,11 @@ impl kernel::Module for Rnull {
 fn add_devices(
     owner: &'static ThisModule,
     registry: &Arc<Registry>,
-    settings: Config,
+    defaults: Defaults,
 ) -> Result<KVec<Pin<KBox<Device>>>> {
     let mut devices = KVec::new();
     for _ in 0..params::NR_DEVICES.get() {
-        let device = Device::new(owner, registry.clone(), None, settings);
+        let device = Device::new(owner, registry.clone(), None, defaults);
         let device = KBox::pin_init(device, GFP_KERNEL)?;
         device.power_on()?;
         devices.push(device, GFP_KERNEL)?;
