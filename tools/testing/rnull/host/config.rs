@@ -26,7 +26,7 @@ fn number() -> impl Strategy<Value = u32> {
 fn settings() -> impl Strategy<Value = Config> {
     let numbers = proptest::array::uniform8(number());
     let large = (any::<usize>(), any::<usize>(), 0..4u32, 0..5u32);
-    let flags = proptest::array::uniform10(any::<bool>());
+    let flags = proptest::array::uniform12(any::<bool>());
 
     (numbers, large, flags).prop_map(|(n, (nsec, size, mode, irq), f)| Config {
         badblocks_once: f[6],
@@ -48,8 +48,8 @@ fn settings() -> impl Strategy<Value = Config> {
         poll_queues: n[7],
         queue_mode: mode,
         rotational: f[3],
-        shared_tag_bitmap: f[8],
-        shared_tags: f[9],
+        shared_tag_bitmap: f[10],
+        shared_tags: f[11],
         size,
         submit_queues: n[5],
         use_per_node_hctx: f[4],
