@@ -6,8 +6,8 @@
 //! says yes is up to the user, who turns the knobs in its directory in configfs, if the driver
 //! [adds](crate::configfs::DefaultGroups::add_fault) one, or gives a text to start from.
 //!
-//! Without `CONFIG_FAULT_INJECTION_CONFIGFS` no fault ever happens, and nothing is left of it in the
-//! code.
+//! Without `CONFIG_FAULT_INJECTION_CONFIGFS` no fault ever happens, and nothing is left of it in
+//! the code.
 //!
 //! C header: [`include/linux/fault-inject.h`](srctree/include/linux/fault-inject.h)
 //!

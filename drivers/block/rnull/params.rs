@@ -37,7 +37,7 @@ names::module_params! {
     poll_queues: int = 1, "Number of polled queues, of any device at most. Default: 1";
     queue_mode: int(known_queue_mode) = 2, "Interface to the block layer: 2-multiqueue. Default: 2";
     rotational: bool = false, "Claim to seek. Default: N";
-    shared_tag_bitmap: bool = false, "All hardware queues of a disk share their requests. Default: N";
+    shared_tag_bitmap: bool = false, "Hardware queues of a disk share their requests. Default: N";
     shared_tags: bool = false, "All disks share their requests. Default: N";
     submit_queues: int = 1, "Number of submission queues. Default: 1";
     use_per_node_hctx: bool = false, "One submission queue for each NUMA node. Default: N";

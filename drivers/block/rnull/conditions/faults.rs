@@ -68,7 +68,7 @@ impl Faults {
         (BUILT_IN && self.timeout.should_fail()) || rq.should_fake_timeout()
     }
 
-    /// Whether to have a request queued again, by the block layer (false) and by the driver in turn.
+    /// Whether to have a request queued again, by the block layer (false), the driver in turn.
     pub(super) fn sends_back(&self) -> Option<bool> {
         (BUILT_IN && self.requeue.should_fail())
             .then(|| self.sent_back.fetch_add(1, Relaxed) % 2 == 1)
