@@ -110,6 +110,8 @@ mod plug;
 
 mod batch;
 
+mod delay;
+
 mod list;
 
 mod request;
@@ -133,6 +135,7 @@ pub use self::{
         Scope,
         Sleepable, //
     },
+    delay::DelayLine,
     hw_queue::HwQueue,
     list::RequestList,
     map::{

@@ -231,6 +231,19 @@ impl<T: Operations> RequestList<T> {
         Some(unsafe { Started::from_raw(NonNull::new_unchecked(Request::cast_from(rq))) })
     }
 
+    /// Looks at the first request.
+    #[inline]
+    pub fn front(&self) -> Option<&Request<T>> {
+        // SAFETY: By the type invariant, the list owns the request while it is borrowed.
+        unsafe { Request::cast_from(self.list.head).as_ref() }
+    }
+
+    /// Moves all requests of `other` behind those of this list.
+    #[inline]
+    pub fn append(&mut self, other: &mut Self) {
+        self.list.append(&mut other.list);
+    }
+
     /// Takes all requests, in order.
     #[inline]
     pub fn take(&mut self) -> Self {

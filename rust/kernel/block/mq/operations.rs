@@ -13,6 +13,7 @@ use super::{
     PlugList,
     Queues,
     Refused,
+    RequestList,
     RequestTimer,
     Started,
     TimedOut,
@@ -205,6 +206,13 @@ pub trait Operations: Sized + 'static {
     ///
     /// Runs in hard interrupt context. Must not sleep.
     fn expired(_rq: Started<Self>) {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Goes on with requests that have waited in a [`DelayLine`](super::DelayLine).
+    ///
+    /// Runs in hard interrupt context. Must not sleep.
+    fn due(_requests: RequestList<Self>) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 

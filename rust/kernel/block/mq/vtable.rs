@@ -132,7 +132,11 @@ impl<T: Operations> Vtable<T> {
         // SAFETY: By the safety requirement.
         let command = unsafe { Command::<T>::of_timer(timer) };
         // SAFETY: `delay` gave up ownership to this callback.
-        T::expired(unsafe { Started::from_raw(Request::of_command(command)) });
+        let rq = unsafe { Started::from_raw(Request::of_command(command)) };
+        // Every driver has this function; `delay` is only for those that have the other.
+        if T::HAS_EXPIRED {
+            T::expired(rq);
+        }
         bindings::hrtimer_restart_HRTIMER_NORESTART
     }
 

@@ -81,6 +81,12 @@ impl<T: Operations> Command<T> {
 }
 
 impl<T: Operations<Timer = Timer>> Command<T> {
+    /// The timer of the request.
+    #[inline]
+    pub(super) fn its_timer(&self) -> &Timer {
+        &self.timer
+    }
+
     /// The timer in the command at `this`.
     ///
     /// # Safety

@@ -10,6 +10,10 @@
 use crate::{
     bindings,
     prelude::*,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    },
     time::Delta,
     types::Opaque, //
 };
@@ -49,7 +53,8 @@ impl Slot for NoTimer {
 
 impl RequestTimer for NoTimer {}
 
-/// Requests have a timer, so [`Started::delay`](super::Started::delay) can be called.
+/// Requests have a timer, so [`Started::delay`](super::Started::delay) can be called, and
+/// they can wait in a [`DelayLine`](super::super::DelayLine).
 ///
 /// # Invariants
 ///
@@ -58,6 +63,9 @@ impl RequestTimer for NoTimer {}
 pub struct Timer {
     #[pin]
     inner: Opaque<bindings::hrtimer>,
+    /// When the request is due that waits in a `DelayLine`, in nanoseconds. Only the owner of the
+    /// request looks at it.
+    deadline: Atomic<i64>,
 }
 
 impl Slot for Timer {
@@ -75,6 +83,7 @@ impl Slot for Timer {
                     )
                 }
             }),
+            deadline: Atomic::new(0),
         })
     }
 }
@@ -82,6 +91,16 @@ impl Slot for Timer {
 impl RequestTimer for Timer {}
 
 impl Timer {
+    #[inline]
+    pub(in super::super) fn deadline(&self) -> i64 {
+        self.deadline.load(Relaxed)
+    }
+
+    #[inline]
+    pub(in super::super) fn set_deadline(&self, deadline: i64) {
+        self.deadline.store(deadline, Relaxed);
+    }
+
     /// Starts the timer at `this`, which expires after `delay`, at once if that is negative.
     ///
     /// # Safety

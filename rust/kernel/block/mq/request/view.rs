@@ -6,7 +6,10 @@ use super::super::{
     HwQueue,
     Operations, //
 };
-use super::command::Command;
+use super::{
+    command::Command,
+    timer::Timer, //
+};
 use crate::{
     bindings,
     block::{
@@ -257,5 +260,13 @@ impl<T: Operations> Request<T> {
         // SAFETY: By the type invariant, a request that the driver owns has a hardware queue, of a
         // disk of this driver. The disk cannot go before the request has ended.
         unsafe { HwQueue::from_raw(NonNull::new_unchecked((*self.as_raw()).mq_hctx)) }
+    }
+}
+
+impl<T: Operations<Timer = Timer>> Request<T> {
+    /// The timer in the request.
+    #[inline]
+    pub(in super::super) fn timer(&self) -> &Timer {
+        self.command.its_timer()
     }
 }
