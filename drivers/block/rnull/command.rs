@@ -4,6 +4,11 @@
 
 use kernel::{
     block::{
+        mq::{
+            Batch,
+            Operations,
+            RequestList, //
+        },
         BlkResult,
         BlkStatus, //
     },
@@ -56,4 +61,18 @@ impl Command {
             number => Err(BlkStatus::from(Error::from_errno(number))),
         }
     }
+}
+
+/// Ends requests as was kept with each, together where that can be; returns how many there were.
+pub(crate) fn end_all<T>(mut requests: RequestList<T>, batch: &mut Batch<'_, T>) -> u32
+where
+    T: Operations<RequestData = Command>,
+{
+    let mut count = 0;
+    while let Some(rq) = requests.pop_front() {
+        let outcome = rq.data().outcome();
+        batch.end(rq, outcome);
+        count += 1;
+    }
+    count
 }

@@ -3,7 +3,10 @@
 //! The way in which requests end.
 
 use crate::{
-    command::Command,
+    command::{
+        self,
+        Command, //
+    },
     config::Interrupt,
     poll::Waiting, //
 };
@@ -12,14 +15,17 @@ use kernel::{
         mq::{
             Batch,
             Completing,
+            DelayLine,
             HwQueue,
             Operations,
             QueueKind,
+            RequestList,
             Started,
             Timer, //
         },
         BlkResult, //
     },
+    prelude::*,
     time::Delta, //
 };
 
@@ -46,34 +52,120 @@ impl Completion {
 
     /// Ends a request that was served by `hw` with this `outcome`, or sets its end in motion.
     #[inline(always)]
-    pub(crate) fn finish<T>(
+    pub(crate) fn finish<'q, T>(
         self,
-        hw: HwQueue<'_, T>,
+        hw: HwQueue<'q, T>,
         rq: Started<T>,
         outcome: BlkResult,
-        batch: Option<&mut Batch<'_, T>>,
+        together: Option<&mut Together<'q, T>>,
     ) where
-        T: Operations<HwData = Waiting<T>, RequestData = Command, Timer = Timer>,
+        T: Operations<HwData = Later<T>, RequestData = Command, Timer = Timer>,
     {
-        if hw.kind() == QueueKind::Poll {
-            rq.data().keep(outcome);
-            hw.data().push(rq);
-            return;
-        }
+        let polled = hw.kind() == QueueKind::Poll;
         match self {
-            Self::Direct => match batch {
-                Some(batch) => batch.end(rq, outcome),
+            Self::Direct if !polled => match together {
+                Some(together) => together.batch.end(rq, outcome),
                 None => rq.end(outcome),
             },
-            Self::Softirq => {
+            Self::Softirq if !polled => {
                 rq.data().keep(outcome);
                 rq.complete();
             }
-            Self::Timer(delay) => {
+            _ => {
                 rq.data().keep(outcome);
-                rq.delay(delay);
+                match (together, self) {
+                    (Some(together), _) => together.keep(hw, rq),
+                    (None, Self::Timer(delay)) if !polled => rq.delay(delay),
+                    (None, _) => hw.data().polled.push(rq),
+                }
             }
         }
+    }
+}
+
+/// The requests of a hardware queue that are served, and end later.
+#[pin_data]
+pub(crate) struct Later<T: Operations<Timer = Timer>> {
+    /// Those of a queue that is polled.
+    #[pin]
+    pub(crate) polled: Waiting<T>,
+    /// Those of any other that came together, if the disk has a timer. One alone has its own.
+    #[pin]
+    delayed: DelayLine<T>,
+}
+
+impl<T: Operations<RequestData = Command, Timer = Timer>> Later<T> {
+    pub(crate) fn new(completion: Completion) -> impl PinInit<Self, Error> {
+        let delay = match completion {
+            Completion::Timer(delay) => delay,
+            _ => Delta::ZERO,
+        };
+        try_pin_init!(Self {
+            polled <- Waiting::new(),
+            delayed <- DelayLine::new(delay),
+        })
+    }
+}
+
+/// Keeps requests that were served by `hw` until they are polled for, or their time has passed.
+fn put_off<T>(hw: HwQueue<'_, T>, requests: &mut RequestList<T>)
+where
+    T: Operations<HwData = Later<T>, RequestData = Command, Timer = Timer>,
+{
+    match hw.kind() {
+        QueueKind::Poll => hw.data().polled.append(requests),
+        _ => hw.data().delayed.push(requests),
+    }
+}
+
+/// Requests that came together, to end or be put off together when this is dropped.
+pub(crate) struct Together<'q, T>
+where
+    T: Operations<HwData = Later<T>, RequestData = Command, Timer = Timer>,
+{
+    batch: Batch<'q, T>,
+    later: RequestList<T>,
+    /// The queue of the requests in `later`.
+    hw: Option<HwQueue<'q, T>>,
+}
+
+impl<'q, T> Together<'q, T>
+where
+    T: Operations<HwData = Later<T>, RequestData = Command, Timer = Timer>,
+{
+    #[inline]
+    pub(crate) fn new() -> Self {
+        Self {
+            batch: Batch::new(),
+            later: RequestList::new(),
+            hw: None,
+        }
+    }
+
+    #[inline]
+    fn keep(&mut self, hw: HwQueue<'q, T>, rq: Started<T>) {
+        if self.hw.is_some_and(|last| last.index() != hw.index()) {
+            self.settle();
+        }
+        self.hw = Some(hw);
+        self.later.push_back(rq);
+    }
+
+    #[inline]
+    fn settle(&mut self) {
+        if let Some(hw) = self.hw {
+            put_off(hw, &mut self.later);
+        }
+    }
+}
+
+impl<T> Drop for Together<'_, T>
+where
+    T: Operations<HwData = Later<T>, RequestData = Command, Timer = Timer>,
+{
+    #[inline]
+    fn drop(&mut self) {
+        self.settle();
     }
 }
 
@@ -87,4 +179,9 @@ pub(crate) fn in_softirq<T: Operations<RequestData = Command>>(rq: Completing<T>
 pub(crate) fn from_timer<T: Operations<RequestData = Command>>(rq: Started<T>) {
     let outcome = rq.data().outcome();
     rq.end(outcome);
+}
+
+/// Ends requests from the timer that they share.
+pub(crate) fn from_line<T: Operations<RequestData = Command>>(requests: RequestList<T>) {
+    command::end_all(requests, &mut Batch::new());
 }

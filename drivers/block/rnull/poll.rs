@@ -2,7 +2,10 @@
 
 //! The requests of a hardware queue that are served but for the end, which is polled for.
 
-use crate::command::Command;
+use crate::command::{
+    self,
+    Command, //
+};
 use kernel::{
     block::{
         mq::{
@@ -27,8 +30,8 @@ pub(crate) struct Waiting<T: Operations> {
 }
 
 impl<T: Operations<RequestData = Command>> Waiting<T> {
-    pub(crate) fn new() -> impl PinInit<Self, Error> {
-        try_pin_init!(Self {
+    pub(crate) fn new() -> impl PinInit<Self> {
+        pin_init!(Self {
             requests <- new_spinlock!(RequestList::new(), "Waiting::requests"),
         })
     }
@@ -38,16 +41,15 @@ impl<T: Operations<RequestData = Command>> Waiting<T> {
         self.requests.lock().push_back(rq);
     }
 
+    /// Keeps all of `requests` until then.
+    pub(crate) fn append(&self, requests: &mut RequestList<T>) {
+        self.requests.lock().append(requests);
+    }
+
     /// Ends the requests that wait, together where that can be; returns how many there were.
     pub(crate) fn reap(&self, batch: &mut Batch<'_, T>) -> u32 {
-        let mut requests = self.requests.lock().take();
-        let mut count = 0;
-        while let Some(rq) = requests.pop_front() {
-            let outcome = rq.data().outcome();
-            batch.end(rq, outcome);
-            count += 1;
-        }
-        count
+        let requests = self.requests.lock().take();
+        command::end_all(requests, batch)
     }
 
     /// Ends a request that nobody has polled for in time; returns whether it was still here.

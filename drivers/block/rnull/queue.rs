@@ -7,10 +7,11 @@ use crate::{
     command::Command,
     completion::{
         self,
-        Completion, //
+        Completion,
+        Later,
+        Together, //
     },
     conditions::Conditions,
-    poll::Waiting,
     transfer::transfer, //
 };
 use core::marker::PhantomData;
@@ -27,6 +28,7 @@ use kernel::{
             QueueKind,
             Queues,
             Refused,
+            RequestList,
             Scope,
             Started,
             TimedOut,
@@ -58,17 +60,17 @@ impl<C: Context> Operations for Null<C> {
     type Context = C;
     type TagSetData = ();
     type QueueData = Queue;
-    type HwData = Waiting<Self>;
+    type HwData = Later<Self>;
     type RequestData = Command;
     type Timer = Timer;
 
-    fn init_hw_queue(queue: &Queue, _set: &(), _index: u32) -> impl PinInit<Waiting<Self>, Error> {
-        let broken = queue.conditions.breaks_queue();
+    fn init_hw_queue(queue: &Queue, _set: &(), _index: u32) -> impl PinInit<Later<Self>, Error> {
+        let (broken, completion) = (queue.conditions.breaks_queue(), queue.completion);
         pin_init::pin_init_scope(move || {
             if broken {
                 Err(EFAULT)
             } else {
-                Ok(Waiting::new())
+                Ok(Later::new(completion))
             }
         })
     }
@@ -84,10 +86,10 @@ impl<C: Context> Operations for Null<C> {
     fn queue_rqs<'q>(rqs: &mut PlugList<'q, Self>) {
         // Where serving may wait for memory, what was written before must not wait along: it may be
         // what frees the memory.
-        let mut batch = Batch::new();
+        let mut together = Together::new();
         while let Some(rq) = rqs.pop() {
-            let batch = (!C::MAY_SLEEP).then_some(&mut batch);
-            if let Err(refused) = serve(rq, batch) {
+            let together = (!C::MAY_SLEEP).then_some(&mut together);
+            if let Err(refused) = serve(rq, together) {
                 rqs.push_back(refused);
             }
         }
@@ -101,8 +103,12 @@ impl<C: Context> Operations for Null<C> {
         completion::from_timer(rq);
     }
 
+    fn due(requests: RequestList<Self>) {
+        completion::from_line(requests);
+    }
+
     fn poll<'q>(hw: HwQueue<'q, Self>, batch: &mut Batch<'_, Self>) -> u32 {
-        hw.data().reap(batch)
+        hw.data().polled.reap(batch)
     }
 
     fn tick(queues: Queues<'_, Self>) {
@@ -117,7 +123,7 @@ impl<C: Context> Operations for Null<C> {
             if let Some(rq) = rq.claim() {
                 rq.complete();
             }
-        } else if !hw.data().give_up(rq) {
+        } else if !hw.data().polled.give_up(rq) {
             // It was polled for at the last moment.
             return TimeoutAction::Done;
         }
@@ -132,16 +138,16 @@ impl<C: Context> Operations for Null<C> {
 #[inline(always)]
 fn serve<'q, C: Context>(
     rq: Idle<'q, Null<C>>,
-    batch: Option<&mut Batch<'_, Null<C>>>,
+    together: Option<&mut Together<'q, Null<C>>>,
 ) -> Result<(), Refused<'q, Null<C>>> {
     let (queue, hw, scope) = (rq.queue_data(), rq.hw_queue(), rq.scope());
     if queue.conditions.any() {
-        return serve_under_conditions(rq, batch);
+        return serve_under_conditions(rq, together);
     }
 
     let rq = rq.start();
     let outcome = carry_out(&queue.backing, scope, &rq, rq.sectors());
-    queue.completion.finish(hw, rq, outcome, batch);
+    queue.completion.finish(hw, rq, outcome, together);
     Ok(())
 }
 
@@ -149,7 +155,7 @@ fn serve<'q, C: Context>(
 #[cold]
 fn serve_under_conditions<'q, C: Context>(
     rq: Idle<'q, Null<C>>,
-    batch: Option<&mut Batch<'_, Null<C>>>,
+    together: Option<&mut Together<'q, Null<C>>>,
 ) -> Result<(), Refused<'q, Null<C>>> {
     let (queue, hw, scope) = (rq.queue_data(), rq.hw_queue(), rq.scope());
     let lost = queue.conditions.loses(&rq);
@@ -169,7 +175,7 @@ fn serve_under_conditions<'q, C: Context>(
     }
     let (len, verdict) = queue.conditions.survey(&rq);
     let outcome = carry_out(&queue.backing, scope, &rq, len).and(verdict);
-    queue.completion.finish(hw, rq, outcome, batch);
+    queue.completion.finish(hw, rq, outcome, together);
     Ok(())
 }
 
