@@ -23,10 +23,10 @@ use core::mem::offset_of;
 
 /// Requests that wait for a time which is the same for all, then go on in [`Operations::due`].
 ///
-/// The first to come is the first to be due, so one timer does for any number of them. It is started
-/// only when nobody waits yet, and all that are due go on together. For one request alone its own
-/// timer costs less: [`Started::delay`](super::Started::delay). To have a line for each hardware
-/// queue, keep it in [`Operations::HwData`].
+/// The first to come is the first to be due, so one timer does for any number of them. It is
+/// started only when nobody waits yet, and all that are due go on together. For one request alone
+/// its own timer costs less: [`Started::delay`](super::Started::delay). To have a line for each
+/// hardware queue, keep it in [`Operations::HwData`].
 ///
 /// Dropping it ends all requests in it with [`BlkStatus::IOERR`](crate::block::BlkStatus::IOERR).
 ///
