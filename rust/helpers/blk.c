@@ -91,6 +91,19 @@ __rust_helper void rust_helper_blk_owner_put(struct module *owner)
 }
 
 /*
+ * As soon as the request is queued again, another CPU may end it, and then the disk
+ * may go. So keep it until nothing is done to its queue any more.
+ */
+__rust_helper void rust_helper_blk_requeue(struct request *rq, bool kick)
+{
+	struct request_queue *q = rq->q;
+
+	percpu_ref_get(&q->q_usage_counter);
+	blk_mq_requeue_request(rq, kick);
+	percpu_ref_put(&q->q_usage_counter);
+}
+
+/*
  * Like blk_mq_stop_hw_queues() and blk_mq_start_stopped_hw_queues(), but while the
  * number of hardware queues changes, too: there is no queue then in some places.
  */

@@ -74,7 +74,7 @@ impl<T: Operations> Completing<T> {
     #[inline]
     pub fn requeue(self, kick: bool) {
         // SAFETY: By the type invariant, which `into_raw` hands over.
-        unsafe { bindings::blk_mq_requeue_request(self.into_raw(), kick) };
+        unsafe { bindings::blk_requeue(self.into_raw(), kick) };
     }
 }
 

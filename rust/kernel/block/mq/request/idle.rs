@@ -135,7 +135,7 @@ impl<'q, T: Operations> Idle<'q, T> {
     pub fn requeue(self, kick: bool) {
         let rq = self.into_inner();
         // SAFETY: By the type invariant, which `into_inner` hands over.
-        unsafe { bindings::blk_mq_requeue_request(rq.as_ref().as_raw(), kick) };
+        unsafe { bindings::blk_requeue(rq.as_ref().as_raw(), kick) };
     }
 }
 
@@ -204,7 +204,7 @@ impl<T: Operations> Drop for Refused<'_, T> {
         let rq = unsafe { self.rq.as_ref() }.as_raw();
         if self.status.is_retried() {
             // SAFETY: By the type invariant, it owns the request.
-            unsafe { bindings::blk_mq_requeue_request(rq, true) };
+            unsafe { bindings::blk_requeue(rq, true) };
         } else {
             // SAFETY: As above.
             unsafe { bindings::blk_mq_end_request(rq, self.status.as_raw()) };

@@ -119,7 +119,7 @@ impl<T: Operations> Started<T> {
     #[inline]
     pub fn requeue(self, kick: bool) {
         // SAFETY: By the type invariant, which `into_raw` hands over.
-        unsafe { bindings::blk_mq_requeue_request(self.into_raw(), kick) };
+        unsafe { bindings::blk_requeue(self.into_raw(), kick) };
     }
 
     /// Lets go of the request until it times out.
@@ -131,8 +131,8 @@ impl<T: Operations> Started<T> {
         let rq = self.into_inner();
         // After this, another CPU may own and end the request.
         //
-        // SAFETY: By the type invariant. The private part outlives the call, because the tag set
-        // cannot go while the timeout handler runs that claims the request.
+        // SAFETY: By the type invariant the private part is there until the request has ended,
+        // hence until the store that gives it up. Nothing is looked at after that.
         unsafe { (*Request::command_of(rq.as_ptr())).park() };
     }
 }
