@@ -129,7 +129,18 @@ __rust_helper void rust_helper_blk_start_queues(struct request_queue *q)
 		struct blk_mq_hw_ctx *hctx = queue_hctx(q, i);
 
 		if (hctx)
-			blk_mq_start_stopped_hw_queue(hctx, true);
+			clear_bit(BLK_MQ_S_STOPPED, &hctx->state);
+	}
+	/* Pairs with the one in blk_mq_hctx_stopped(). */
+	smp_mb__after_atomic();
+
+	/*
+	 * Workers run the queues. They must not be told to when the disk has been
+	 * waited for, nor need be: without a request in use, there is nothing to run.
+	 */
+	if (percpu_ref_tryget(&q->q_usage_counter)) {
+		blk_mq_run_hw_queues(q, true);
+		percpu_ref_put(&q->q_usage_counter);
 	}
 }
 
