@@ -56,7 +56,8 @@ impl<T: Operations> Command<T> {
     /// `timer` points to the timer in a command.
     #[inline]
     pub(in super::super) unsafe fn of_timer(timer: *mut bindings::hrtimer) -> *const Self {
-        // SAFETY: By the safety requirement, the result is in the same allocation.
+        // SAFETY: By the safety requirement, the result is in the same allocation: what C knows
+        // is the beginning of a `Timer`, by the invariants of that.
         unsafe { timer.cast_const().byte_sub(offset_of!(Self, timer)).cast() }
     }
 

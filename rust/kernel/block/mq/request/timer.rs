@@ -58,7 +58,9 @@ impl RequestTimer for NoTimer {}
 ///
 /// # Invariants
 ///
-/// `inner` is set up by `hrtimer_setup`.
+/// `inner` is set up by `hrtimer_setup`. It comes first in memory, where `Command::of_timer` looks
+/// for the whole.
+#[repr(C)]
 #[pin_data(PinnedDrop)]
 pub struct Timer {
     #[pin]
