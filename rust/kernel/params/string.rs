@@ -7,7 +7,10 @@ use crate::{
     bindings,
     prelude::*, //
 };
-use core::cell::UnsafeCell;
+use core::{
+    array,
+    cell::UnsafeCell, //
+};
 
 /// A parameter of type `string`.
 ///
@@ -23,8 +26,7 @@ pub struct StringParam {
     c: bindings::kparam_string,
 }
 
-// SAFETY: The buffer is written by C alone, while it parses parameters, one at a time, and never
-// again after; code of the module that runs then or later only reads.
+// SAFETY: The buffer is written by C alone, and read in a way that allows for this.
 unsafe impl Sync for StringParam {}
 
 impl StringParam {
@@ -42,12 +44,14 @@ impl StringParam {
     /// The value given by the user, or nothing.
     ///
     /// It is a copy, since the original can change while parameters are still being parsed, which
-    /// is when checks run.
+    /// is when checks run. What a check leaves running may even get a mixture of two values.
     pub fn get(&self) -> StringValue {
-        // INVARIANT: C writes nothing but strings that fit, and the buffer starts as one.
-        // SAFETY: The buffer is static, by the type invariant, and nobody writes to it now: code of
-        // the module runs after parsing or, in a check, between two parameters.
-        StringValue(unsafe { self.c.string.cast::<[u8; STRING_SIZE]>().read() })
+        let start = self.c.string.cast::<u8>();
+        // SAFETY: The buffer is static and as long, by the type invariant. C may be writing to it;
+        // so each byte is read once, as `READ_ONCE` does.
+        let byte = |at| unsafe { start.add(at).read_volatile() };
+        // INVARIANT: C writes nothing but strings that fit, so the last byte is always NUL.
+        StringValue(array::from_fn(byte))
     }
 }
 
@@ -63,7 +67,7 @@ const STRING_SIZE: usize = 80;
 ///
 /// # Invariants
 ///
-/// There is a NUL in it.
+/// Its last byte is NUL.
 pub struct StringValue([u8; STRING_SIZE]);
 
 impl core::ops::Deref for StringValue {
