@@ -31,3 +31,5 @@ pub mod configfs;
 pub mod fault;
 pub mod irqsave;
 pub mod params;
+
+mod module_pin;

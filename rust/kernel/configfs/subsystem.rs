@@ -10,6 +10,7 @@ use super::node::NodeRef;
 use crate::{
     bindings,
     error::to_result,
+    module_pin::ModulePin,
     prelude::*,
     static_lock_class, //
 };
@@ -22,11 +23,11 @@ use crate::{
 /// (and the module) in memory for good.
 ///
 /// Files are usable as soon as [`Subsystem::new`] returns: make it the last step of a module's
-/// initialization that can fail. It must not be dropped from a callback of [`Directory`], which
-/// would wait for itself.
+/// initialization that can fail. If it is dropped during that, it waits until nobody has any of
+/// them open. It must not be dropped from a callback of [`Directory`], which would wait for itself.
 ///
-/// The owner is pinned only by what userspace does, so a module must not leak a `Subsystem` (for
-/// example with [`core::mem::forget`]): keep it in the module's own structure.
+/// A module that leaks it, by [`mem::forget`](core::mem::forget) or in a `static`, is never gone:
+/// whoever unloads it waits for ever.
 ///
 /// C header: [`include/linux/configfs.h`](srctree/include/linux/configfs.h)
 ///
@@ -61,7 +62,10 @@ use crate::{
 /// # Ok::<(), Error>(())
 /// ```
 pub struct Subsystem<D: Directory> {
+    // Dropped in this order.
     root: NodeRef<D>,
+    /// C calls the driver's module if this is leaked.
+    pin: ModulePin,
 }
 
 impl<D: Directory> Subsystem<D> {
@@ -71,13 +75,14 @@ impl<D: Directory> Subsystem<D> {
     ///
     /// # Errors
     ///
-    /// `EEXIST` if the name is taken, `ENOMEM`, or the error of `data` or of
-    /// [`Directory::default_groups`].
+    /// `EEXIST` if the name is taken, `ENOMEM`, `EAGAIN` while the parameters of the module are
+    /// being parsed, or the error of `data` or of [`Directory::default_groups`].
     pub fn new(
         name: &CStr,
         owner: &'static ThisModule,
         data: impl PinInit<D, Error>,
     ) -> Result<Self> {
+        let pin = ModulePin::new(owner)?;
         let root = directory::create(name, owner, data)?;
         let subsystem = root.as_subsystem();
 
@@ -95,7 +100,7 @@ impl<D: Directory> Subsystem<D> {
         to_result(unsafe { bindings::configfs_register_subsystem(subsystem) })?;
 
         // INVARIANT: Registered just now.
-        Ok(Self { root })
+        Ok(Self { root, pin })
     }
 
     /// Returns the data behind the directory.
@@ -108,5 +113,7 @@ impl<D: Directory> Drop for Subsystem<D> {
     fn drop(&mut self) {
         // SAFETY: Registered, by the type invariant; the memory stays, by the reference in `root`.
         unsafe { bindings::configfs_unregister_subsystem(self.root.as_subsystem()) };
+        // Whoever has a file open still holds the module.
+        self.pin.wait_for_early_users();
     }
 }
