@@ -77,20 +77,6 @@ __rust_helper bool rust_helper_blk_owner_stays(struct module *owner)
 }
 
 /*
- * Takes a reference on a module that is there to stay. Fails for one that is
- * loading or unloading, whose memory no reference would keep.
- */
-__rust_helper bool rust_helper_blk_owner_get(struct module *owner)
-{
-	return rust_helper_blk_owner_stays(owner) && try_module_get(owner);
-}
-
-__rust_helper void rust_helper_blk_owner_put(struct module *owner)
-{
-	module_put(owner);
-}
-
-/*
  * As soon as the request is queued again, another CPU may end it, and then the disk
  * may go. So keep it until nothing is done to its queue any more.
  */

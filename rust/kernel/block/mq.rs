@@ -30,7 +30,7 @@
 //!   and what is removed meanwhile is dropped only after such a section has passed. Without that,
 //!   the disk could go as soon as its last request has ended, since nothing else holds it.
 //! * Leaking a handle, by `mem::forget` or by keeping it for ever, hangs the removal of the disk.
-//!   It never corrupts memory. A leaked disk is another matter, see [`GenDisk`].
+//!   Leaking a [`GenDisk`] hangs the unloading of the module. Neither corrupts memory.
 //!
 //! # Examples
 //!

@@ -6,7 +6,7 @@
 
 use super::{
     disk::Disk,
-    operations::Hull,
+    operations::DiskOperations,
     NewDisk, //
 };
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
         limits::QueueLimits,
         major::BlockMajor,
         mq::{
+            DiskData,
             Operations,
             TagSet, //
         },
@@ -22,6 +23,7 @@ use crate::{
         SECTOR_SHIFT, //
     },
     error::from_err_ptr,
+    module_pin::ModulePin,
     prelude::*,
     sync::{
         Arc,
@@ -168,29 +170,33 @@ impl<T: Operations> GenDiskBuilder<T> {
     /// `name` is cut to 31 bytes.
     ///
     /// Fails with `EINVAL` if the limits, the capacity or the numbers make no sense, `ENOMEM` if
-    /// memory is short or a hardware queue could not be initialised, or with what the initialiser
-    /// fails with.
+    /// memory is short or a hardware queue could not be initialised, `EAGAIN` while the parameters
+    /// of the module are being parsed, or with what the initialiser fails with.
     pub fn build(
         self,
         name: &CStr,
         queue_data: impl PinInit<T::QueueData, Error>,
     ) -> Result<NewDisk<T>> {
         self.validate()?;
-        let hull = Arc::pin_init(Hull::<T>::new(self.owner, queue_data), GFP_KERNEL)?;
-        let disk = self.alloc(&hull)?;
+        let pin = ModulePin::new(self.owner)?;
+        let operations = DiskOperations::new(self.owner)?;
+        let data = KBox::pin_init(TagSet::disk_data(queue_data), GFP_KERNEL)?;
+        let disk = self.alloc(&data)?;
         // SAFETY: Nobody else knows the disk yet.
-        unsafe { self.fill(disk, name, &hull) };
+        unsafe { self.fill(disk, name, operations) };
         // INVARIANT: Just allocated and filled in, not added.
         Ok(NewDisk::new(Disk {
             disk,
             added: false,
-            hull,
+            owner: self.owner,
+            data,
             tag_set: self.tag_set,
             _major: self.numbers.map(|numbers| numbers.major),
+            pin,
         }))
     }
 
-    fn alloc(&self, hull: &Arc<Hull<T>>) -> Result<NonNull<bindings::gendisk>> {
+    fn alloc(&self, data: &DiskData<T>) -> Result<NonNull<bindings::gendisk>> {
         let mut limits = self.limits.as_raw();
         let disk = self.tag_set.with_fixed_queues(|set| {
             // SAFETY: The tag set, which the disk will hold, is valid; so are the limits. The data
@@ -199,7 +205,7 @@ impl<T: Operations> GenDiskBuilder<T> {
                 bindings::__blk_mq_alloc_disk(
                     set,
                     &mut limits,
-                    hull.disk_data_ptr(),
+                    core::ptr::from_ref(data).cast_mut().cast(),
                     self.class.as_ptr(),
                 )
             })
@@ -210,7 +216,12 @@ impl<T: Operations> GenDiskBuilder<T> {
     /// # Safety
     ///
     /// The caller owns `disk`, which is allocated and not added.
-    unsafe fn fill(&self, disk: NonNull<bindings::gendisk>, name: &CStr, hull: &Arc<Hull<T>>) {
+    unsafe fn fill(
+        &self,
+        disk: NonNull<bindings::gendisk>,
+        name: &CStr,
+        operations: DiskOperations,
+    ) {
         let disk = disk.as_ptr();
         // SAFETY: By the safety requirement.
         let disk_name = unsafe { &mut (*disk).disk_name };
@@ -219,11 +230,10 @@ impl<T: Operations> GenDiskBuilder<T> {
         for (to, from) in disk_name[..room].iter_mut().zip(name.to_bytes()) {
             *to = *from as c_char;
         }
-        // SAFETY: By the safety requirement. The disk gets a reference to the hull, which holds the
-        // operations; dropping the disk accounts for it.
+        // SAFETY: By the safety requirement. The disk owns its operations now, for which dropping
+        // it accounts.
         unsafe {
-            (*disk).fops = hull.operations();
-            (*disk).private_data = Arc::into_raw(hull.clone()).cast_mut().cast();
+            (*disk).fops = operations.into_raw();
             bindings::set_capacity(disk, self.capacity.0);
         }
         if let Some(numbers) = &self.numbers {

@@ -4,17 +4,19 @@
 //!
 //! C header: [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
 
-use super::operations::Hull;
+use super::operations::DiskOperations;
 use crate::{
     bindings,
     block::{
         major::BlockMajor,
         mq::{
+            DiskData,
             Operations,
             TagSet, //
         },
     },
     error::to_result,
+    module_pin::ModulePin,
     prelude::*,
     sync::Arc,
     time::{
@@ -30,14 +32,17 @@ use core::ptr::NonNull;
 ///
 /// # Invariants
 ///
-/// It owns a reference to `disk`, which was allocated on `tag_set`, and whose `private_data` is
-/// another reference to `hull`. `added` says whether `device_add_disk` has succeeded.
+/// It owns a reference to `disk`, which was allocated on `tag_set` with `data`, and owns what its
+/// `fops` points to. `added` says whether `device_add_disk` has succeeded.
 pub(super) struct Disk<T: Operations> {
     pub(super) disk: NonNull<bindings::gendisk>,
     pub(super) added: bool,
-    pub(super) hull: Arc<Hull<T>>,
+    pub(super) owner: &'static ThisModule,
+    pub(super) data: Pin<KBox<DiskData<T>>>,
     pub(super) tag_set: Arc<TagSet<T>>,
     pub(super) _major: Option<Arc<BlockMajor>>,
+    /// C calls the driver's module if this is leaked.
+    pub(super) pin: ModulePin,
 }
 
 // SAFETY: C's disk is synchronised, and the driver's data is `Send` and `Sync`.
@@ -57,16 +62,13 @@ impl<T: Operations> Disk<T> {
         // What called the driver may not have returned yet.
         self.tag_set.reap();
         // Nobody starts it again.
-        self.hull.disk_data().cancel_timer();
-        // If somebody has the disk open, it is released when they close it, which needs the
-        // driver's module. One that is unloading cannot be kept, but then nobody has the disk open:
-        // at most somebody is about to let go of it. Nor can one that fails to load, so that has to
-        // wait.
-        if !self.hull.keep_owner() {
-            self.wait_for_others();
-        }
-        // SAFETY: By the type invariant. The reference to the hull is dropped on release.
+        self.data.cancel_timer();
+        // If somebody has the disk open, it is released when they close it. Until then, C looks at
+        // nothing but its operations.
+        //
+        // SAFETY: By the type invariant. The operations go when it is released.
         unsafe { bindings::put_disk(disk) };
+        self.pin.wait_for_early_users();
     }
 
     /// Waits until nobody else has a reference to a disk that is not on the system.
@@ -81,7 +83,7 @@ impl<T: Operations> Disk<T> {
     fn abandon(&mut self) {
         let disk = self.disk.as_ptr();
         // SAFETY: By the type invariant.
-        let hull = unsafe { (*disk).private_data }.cast::<Hull<T>>();
+        let operations = unsafe { (*disk).fops };
         // If adding it failed halfway, whoever lists all disks may have come across it.
         self.wait_for_others();
         self.tag_set.with_fixed_queues(|_| {
@@ -89,8 +91,9 @@ impl<T: Operations> Disk<T> {
             // queues, for which the tag set is still there.
             unsafe { bindings::put_disk(disk) }
         });
-        // SAFETY: By the type invariant, this is a reference, and the disk that had it is gone.
-        drop(unsafe { Arc::from_raw(hull) });
+        // SAFETY: By the type invariant; the disk that had them is gone, and it was not added, so C
+        // has not asked to free them.
+        drop(unsafe { DiskOperations::from_raw(operations) });
     }
 }
 
@@ -130,7 +133,7 @@ impl<T: Operations> NewDisk<T> {
 
     /// What the driver keeps for the disk.
     pub fn queue_data(&self) -> &T::QueueData {
-        self.disk.hull.queue_data()
+        self.disk.data.data()
     }
 
     /// Adds the disk to the system.
@@ -142,7 +145,7 @@ impl<T: Operations> NewDisk<T> {
     pub fn add(mut self) -> Result<GenDisk<T>> {
         let disk = self.disk.disk.as_ptr();
         // SAFETY: By the type invariant, the disk is allocated, and was not added before.
-        to_result(unsafe { bindings::blk_add_disk(disk, self.disk.hull.owner()) })?;
+        to_result(unsafe { bindings::blk_add_disk(disk, self.disk.owner.as_ptr()) })?;
         // INVARIANT: It is added now.
         self.disk.added = true;
         Ok(GenDisk { disk: self.disk })
@@ -151,14 +154,13 @@ impl<T: Operations> NewDisk<T> {
 
 /// A disk on the system: C's `struct gendisk`.
 ///
-/// Dropping it waits until all I/O has ended, then takes it off the system. Who has it open
-/// keeps a dead disk, and the driver's module; the driver's data for the disk is dropped when
-/// the last of them closes it.
+/// Dropping it waits until all I/O has ended, takes it off the system, then drops the driver's data
+/// for it. Who has it open keeps a dead disk, and the driver's module.
 ///
 /// It must not be dropped where sleeping is not allowed, nor by what ends its I/O.
 ///
-/// It must be dropped before the module goes: a module that leaks it, by `mem::forget` for example,
-/// leaves a disk without the code that serves it.
+/// A module that leaks it, by [`mem::forget`](core::mem::forget) or in a `static`, is never gone:
+/// whoever unloads it waits for ever.
 ///
 /// # Examples
 ///
@@ -210,7 +212,7 @@ pub struct GenDisk<T: Operations> {
 impl<T: Operations> GenDisk<T> {
     /// What the driver keeps for the disk.
     pub fn queue_data(&self) -> &T::QueueData {
-        self.disk.hull.queue_data()
+        self.disk.data.data()
     }
 
     /// The tag set that has the requests of the disk.

@@ -1,106 +1,125 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What C finds at a disk until it releases it.
+//! What C finds at a disk until it has released it.
+//!
+//! Whoever has a disk open gives up their reference to the driver's module first, then the one to
+//! the disk; when that is released, C looks for its operations once more. The module may be gone by
+//! then. So the operations are not in its memory, nor is what they point to.
 //!
 //! C header: [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
 
 use crate::{
     bindings,
-    block::mq::{
-        DiskData,
-        Operations,
-        TagSet, //
-    },
-    prelude::*,
-    sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
-        Arc, //
-    },
+    prelude::*, //
+};
+use core::{
+    mem::ManuallyDrop,
+    ptr::NonNull, //
 };
 
-/// What C finds at a disk: its operations, with the driver's data.
+/// The operations of a disk: C's `struct block_device_operations`.
 ///
-/// It outlives the disk, which has a reference to it from being built to being released.
-#[pin_data]
-pub(super) struct Hull<T: Operations> {
-    operations: bindings::block_device_operations,
-    /// Whether the release of the disk gives up a reference to the owner.
-    keeps_owner: Atomic<bool>,
-    #[pin]
-    disk_data: DiskData<T>,
+/// # Invariants
+///
+/// `table` was leaked from a box. It is owned, unless it is never freed.
+pub(super) struct DiskOperations {
+    table: NonNull<bindings::block_device_operations>,
 }
 
-// SAFETY: The operations do not change, and the driver's data is `Send`.
-unsafe impl<T: Operations> Send for Hull<T> {}
-
-// SAFETY: The operations do not change, and the driver's data is `Sync`.
-unsafe impl<T: Operations> Sync for Hull<T> {}
-
-impl<T: Operations> Hull<T> {
-    pub(super) fn new(
-        owner: &'static ThisModule,
-        queue_data: impl PinInit<T::QueueData, Error>,
-    ) -> impl PinInit<Self, Error> {
-        try_pin_init!(Self {
-            operations: bindings::block_device_operations {
-                owner: owner.as_ptr(),
-                free_disk: Some(Self::free_disk),
-                ..pin_init::zeroed()
-            },
-            keeps_owner: Atomic::new(false),
-            disk_data <- TagSet::disk_data(queue_data),
-        }? Error)
-    }
-
-    pub(super) fn operations(&self) -> *const bindings::block_device_operations {
-        &self.operations
-    }
-
-    /// The driver's module, or null.
-    pub(super) fn owner(&self) -> *mut bindings::module {
-        self.operations.owner
-    }
-
-    /// What the driver keeps for the disk.
-    pub(super) fn queue_data(&self) -> &T::QueueData {
-        self.disk_data.data()
-    }
-
-    /// The same with what the block crate keeps for the disk.
-    pub(super) fn disk_data(&self) -> &DiskData<T> {
-        &self.disk_data
-    }
-
-    /// The same, as `queuedata` of C's queue.
-    pub(super) fn disk_data_ptr(&self) -> *mut c_void {
-        (&raw const self.disk_data).cast_mut().cast()
-    }
-
-    /// Keeps the owner until the disk is released, if it is there to stay.
-    pub(super) fn keep_owner(&self) -> bool {
-        // SAFETY: The owner is this driver's module, which runs, or null.
-        let kept = unsafe { bindings::blk_owner_get(self.owner()) };
-        // Relaxed: putting the reference to the disk orders it before the release.
-        self.keeps_owner.store(kept, Relaxed);
-        kept
-    }
-
-    /// Called by C when a disk that was added is released.
+impl DiskOperations {
+    /// Takes back the operations.
     ///
     /// # Safety
     ///
-    /// The `private_data` of `disk` is a reference to a hull, which is given up.
+    /// [`Self::into_raw`] returned `table`, which the caller gives up.
+    pub(super) unsafe fn from_raw(table: *const bindings::block_device_operations) -> Self {
+        // INVARIANT: By the safety requirement.
+        Self {
+            // SAFETY: By the safety requirement, it is not null.
+            table: unsafe { NonNull::new_unchecked(table.cast_mut()) },
+        }
+    }
+
+    /// Hands the operations to C.
+    pub(super) fn into_raw(self) -> *const bindings::block_device_operations {
+        ManuallyDrop::new(self).table.as_ptr()
+    }
+}
+
+/// Where this code is built in, each disk has operations of its own.
+#[cfg(not(MODULE))]
+mod imp {
+    use super::*;
+
+    impl DiskOperations {
+        /// Makes the operations of a disk that `owner` drives.
+        pub(in super::super) fn new(owner: &'static ThisModule) -> Result<Self> {
+            let table = bindings::block_device_operations {
+                owner: owner.as_ptr(),
+                free_disk: Some(free_disk),
+                ..pin_init::zeroed()
+            };
+            // INVARIANT: It is owned.
+            Ok(Self {
+                table: NonNull::from(KBox::leak(KBox::new(table, GFP_KERNEL)?)),
+            })
+        }
+    }
+
+    impl Drop for DiskOperations {
+        fn drop(&mut self) {
+            // SAFETY: By the type invariant.
+            drop(unsafe { KBox::from_raw(self.table.as_ptr()) });
+        }
+    }
+
+    /// Called by C when a disk that was added is released. It is not generic, since such code is
+    /// part of the module that uses it.
+    ///
+    /// # Safety
+    ///
+    /// The operations of `disk` are given up.
+    #[inline(never)]
     unsafe extern "C" fn free_disk(disk: *mut bindings::gendisk) {
         // SAFETY: By the safety requirement.
-        let hull = unsafe { Arc::from_raw((*disk).private_data.cast::<Self>()) };
-        let owner = hull.keeps_owner.load(Relaxed).then_some(hull.owner());
-        drop(hull);
-        if let Some(owner) = owner {
-            // SAFETY: `keep_owner` took the reference.
-            unsafe { bindings::blk_owner_put(owner) };
+        drop(unsafe { DiskOperations::from_raw((*disk).fops) });
+    }
+}
+
+/// Where this code is a part of the driver's module, there is nothing to be called when a disk is
+/// released. So all disks of the module have the same operations, which are never freed.
+#[cfg(MODULE)]
+mod imp {
+    use super::*;
+    use crate::sync::SetOnce;
+
+    static TABLE: SetOnce<Table> = SetOnce::new();
+
+    #[derive(Clone, Copy)]
+    struct Table(NonNull<bindings::block_device_operations>);
+
+    // SAFETY: The operations do not change.
+    unsafe impl Send for Table {}
+
+    // SAFETY: As above.
+    unsafe impl Sync for Table {}
+
+    impl DiskOperations {
+        /// Makes the operations of a disk that `owner`, which is this module, drives.
+        pub(in super::super) fn new(owner: &'static ThisModule) -> Result<Self> {
+            if let Some(Table(table)) = TABLE.copy() {
+                // INVARIANT: It is never freed.
+                return Ok(Self { table });
+            }
+            let table = bindings::block_device_operations {
+                owner: owner.as_ptr(),
+                ..pin_init::zeroed()
+            };
+            let table = NonNull::from(KBox::leak(KBox::new(table, GFP_KERNEL)?));
+            // If somebody else was faster, there are two of them.
+            TABLE.populate(Table(table));
+            // INVARIANT: It is never freed.
+            Ok(Self { table })
         }
     }
 }
