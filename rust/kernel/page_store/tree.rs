@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     bindings,
+    module_pin::ModulePin,
     prelude::*,
     sync::{
         atomic::{
@@ -35,7 +36,8 @@ use crate::{
         },
         lock::spinlock::SpinLockGuard,
         rcu,
-        LockClassKey, //
+        LockClassKey,
+        SetOnce, //
     },
     types::Opaque,
 };
@@ -60,7 +62,7 @@ fn index(page: usize) -> usize {
 /// - `xa` is an initialised XArray whose entries are leaves, each owned by it alone; leaf `n` has
 ///   index `n + FIRST`.
 /// - A leaf leaves `xa` only to be freed after a grace period, or when the tree is dropped.
-/// - `barrier` was set before the first page was given to RCU.
+/// - `barrier` was set before the first page was given to RCU, `pin` before there was one.
 #[pin_data(PinnedDrop)]
 pub(super) struct Tree {
     #[pin]
@@ -68,6 +70,8 @@ pub(super) struct Tree {
     class: Pin<&'static LockClassKey>,
     count: Atomic<usize>,
     barrier: Atomic<bool>,
+    /// Keeps the code that frees pages, even if the tree is leaked.
+    pin: SetOnce<ModulePin>,
 }
 
 // SAFETY: Pages and XArrays belong to no thread.
@@ -87,6 +91,7 @@ impl Tree {
             class,
             count: Atomic::new(0),
             barrier: Atomic::new(false),
+            pin: SetOnce::new(),
         })
     }
 
@@ -137,9 +142,14 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// [`ENOMEM`] if there is no memory, even after waiting for some if `may_sleep`.
+    /// [`ENOMEM`] if there is no memory, even after waiting for some if `may_sleep`; [`EAGAIN`]
+    /// while the parameters of the module are being parsed.
     #[cold]
     pub(super) fn add_leaf(&self, page: usize, may_sleep: bool) -> Result {
+        if self.pin.as_ref().is_none() {
+            // INVARIANT: If somebody else was faster, there is another.
+            self.pin.populate(ModulePin::of_this_code()?);
+        }
         let new = Leaf::new(self.class, may_sleep)?;
         let (xa, raw) = (self.xa.get(), new.as_ptr().cast());
         // SAFETY: The array is valid by the type invariants, and the leaf is ours.
@@ -298,7 +308,7 @@ impl Held<'_> {
         self.tree.barrier.store(true, Relaxed);
         // SAFETY: The page belonged to the leaf. Walkers still use `page->private`, which is not in
         // the same place as this member; after a grace period no walker is left. `barrier` is set,
-        // so `free` stays until it has been called.
+        // so `free` has been called before the pin goes, which keeps it.
         unsafe {
             let head = &raw mut (*raw.as_ptr()).__bindgen_anon_1.callback_head;
             bindings::call_rcu(head, Some(free));
