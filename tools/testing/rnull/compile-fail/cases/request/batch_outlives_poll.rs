@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The batch that `poll` is lent does not outlive the call, not even if another takes its place.
+
+use kernel::block::mq::{Batch, Operations};
+
+pub fn case<T: Operations>(lent: &mut Batch<'_, T>, kept: &mut Option<Batch<'static, T>>) {
+    #[cfg(bad)]
+    kept.replace(core::mem::take(lent)); //~ ERROR borrowed data escapes outside of function
+    #[cfg(not(bad))]
+    drop((core::mem::take(lent), kept.take()));
+}

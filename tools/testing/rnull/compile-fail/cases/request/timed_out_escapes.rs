@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What is seen of a request that timed out does not outlive the callback.
+
+use kernel::block::mq::{Operations, TimedOut};
+
+pub fn case<'t, T: Operations>(rq: &'t TimedOut<'t, T>) -> &'t T::RequestData {
+    #[cfg(bad)]
+    let _: &'static T::RequestData = rq.data(); //~ ERROR lifetime may not live long enough
+    rq.data()
+}
