@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Operations on a device, in units that fit any block size.
+
+use super::settings::change;
+use crate::question::Cuts;
+use proptest::{collection::vec, option, prelude::*, sample::Index};
+
+/// The first sector that may be bad, and how many: behind what is read at power-on, in few enough
+/// that the kernel can tell them as one range.
+pub const BAD: (u64, u64) = (256, 400);
+
+/// An operation.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    Write {
+        at: Index,
+        blocks: u64,
+        seed: u32,
+        fua: bool,
+        cuts: Cuts,
+    },
+    Read {
+        at: Index,
+        blocks: u64,
+        cuts: Cuts,
+    },
+    /// Where no block begins, or beyond the end.
+    Odd {
+        at: u64,
+        len: u64,
+        write: bool,
+    },
+    Discard {
+        at: Index,
+        blocks: u64,
+    },
+    Zero {
+        at: Index,
+        blocks: u64,
+    },
+    Flush,
+    /// Off, then on, with a change in between.
+    Cycle(Option<(&'static str, String)>),
+    Put(&'static str, String),
+    Bad {
+        add: bool,
+        first: u64,
+        count: u64,
+    },
+    Values,
+}
+
+fn cuts() -> impl Strategy<Value = Cuts> {
+    // In twos, as the limits of the disks allow.
+    let piece = (0..2048usize, 1..3000usize).prop_map(|(skip, len)| (skip * 2, len * 2));
+    let whole = (0..8usize, 1..9usize).prop_map(|(skip, len)| (skip * 512, len * 512));
+    prop_oneof![3 => Just(Vec::new()), 1 => vec(piece, 1..4), 1 => vec(whole, 1..4)]
+}
+
+/// Any operation.
+pub fn operation() -> impl Strategy<Value = Operation> {
+    let blocks = || prop_oneof![4 => 1..9u64, 1 => 1..300u64];
+    let at = any::<Index>;
+    prop_oneof![
+        8 => (at(), blocks(), 1..200u32, prop::bool::weighted(0.2), cuts()).prop_map(
+            |(at, blocks, seed, fua, cuts)| Operation::Write { at, blocks, seed, fua, cuts }),
+        8 => (at(), blocks(), cuts()).prop_map(|(at, blocks, cuts)| Operation::Read { at, blocks, cuts }),
+        1 => (0..5000u64, 1..5000u64, any::<bool>(), any::<bool>()).prop_map(|(at, len, write, end)| {
+            Operation::Odd { at: if end { (4 << 20) - 2500 + at } else { at }, len, write }
+        }),
+        3 => (at(), blocks()).prop_map(|(at, blocks)| Operation::Discard { at, blocks }),
+        1 => (at(), 1..9u64).prop_map(|(at, blocks)| Operation::Zero { at, blocks }),
+        2 => Just(Operation::Flush),
+        2 => option::of(change()).prop_map(Operation::Cycle),
+        3 => change().prop_map(|(name, text)| Operation::Put(name, text)),
+        2 => (any::<bool>(), 0..BAD.1, 1..20u64).prop_map(|(add, first, count)| Operation::Bad { add, first, count }),
+        1 => Just(Operation::Values),
+    ]
+}

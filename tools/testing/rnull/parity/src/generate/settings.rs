@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The settings of a device, as it begins, as it changes.
+
+use proptest::{collection::vec, prelude::*, sample::select};
+
+/// The attributes that may be changed while operations go on, each with texts that null_blk
+/// survives.
+pub fn change() -> impl Strategy<Value = (&'static str, String)> {
+    let number = |values: &'static [u64]| select(values).prop_map(|n| n.to_string());
+    let flag = select(&["0", "1", "y", "N", "2", "\\e"][..]).prop_map(String::from);
+    let odd = select(
+        &[
+            "abc",
+            "-1",
+            "\\s1",
+            "0x10\\n",
+            "99999999999999999999",
+            "\\e",
+        ][..],
+    );
+    prop_oneof![
+        4 => (select(&["rotational", "no_sched", "badblocks_once", "badblocks_partial_io", "fua", "blocking", "discard"][..]), flag),
+        2 => (Just("submit_queues"), number(&[0, 1, 2, 3, 4, 5])),
+        2 => (Just("poll_queues"), number(&[0, 1, 2])),
+        1 => (Just("irqmode"), number(&[0, 1, 2, 3])),
+        1 => (Just("queue_mode"), number(&[0, 1, 2, 7])),
+        1 => (Just("hw_queue_depth"), number(&[0, 1, 2, 64, 20000])),
+        // What more than 128 pages take is divided by where these pages are, too.
+        1 => (Just("max_sectors"), number(&[0, 128, 130, 255, 900])),
+        1 => (Just("completion_nsec"), number(&[0, 1, 1000])),
+        1 => (select(&["size", "submit_queues", "irqmode", "hw_queue_depth", "completion_nsec"][..]), odd.prop_map(String::from)),
+    ]
+}
+
+/// The settings with which a device begins, besides the size of its blocks.
+pub fn beginning() -> impl Strategy<Value = Vec<(&'static str, String)>> {
+    let one = |name: &'static str| (Just(name), select(&["1", "0"][..]).prop_map(String::from));
+    let cache = (
+        Just("cache_size"),
+        select(&["1", "0"][..]).prop_map(String::from),
+    );
+    (
+        prop::bool::weighted(0.9),
+        prop::bool::weighted(0.4),
+        vec(prop_oneof![2 => one("discard"), 1 => one("virt_boundary"), 1 => one("shared_tag_bitmap"), 1 => cache], 0..4),
+        vec(change(), 0..4),
+    )
+        .prop_map(|(backed, discard, more, changes)| {
+            let mut all = vec![("size", "4".to_string())];
+            all.extend(backed.then(|| ("memory_backed", "1".into())));
+            all.extend(discard.then(|| ("discard", "1".into())));
+            all.extend(more);
+            all.extend(changes.into_iter().filter(|(name, _)| *name != "size"));
+            all
+        })
+}
