@@ -8,17 +8,37 @@ pub const UNTOUCHED: u8 = 0xee;
 /// How many writes can be told apart.
 pub const SEEDS: u32 = 250;
 
-/// The byte at an offset of a disk that was written with a seed.
-pub fn byte(offset: u64, seed: u32) -> u8 {
-    let x = (offset / 8 + 1)
+/// The eight bytes from `8 * n` on of a disk that was written with a seed, the first of them lowest.
+fn word(n: u64, seed: u32) -> u64 {
+    let x = (n + 1)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15)
         .wrapping_add(u64::from(seed).wrapping_mul(0xbf58_476d_1ce4_e5b9));
-    ((x ^ (x >> 29)).wrapping_mul(0x94d0_49bb_1331_11eb) >> (offset % 8 * 8)) as u8
+    (x ^ (x >> 29)).wrapping_mul(0x94d0_49bb_1331_11eb)
+}
+
+/// The byte at an offset.
+fn byte(offset: u64, seed: u32) -> u8 {
+    (word(offset / 8, seed) >> (offset % 8 * 8)) as u8
 }
 
 /// The bytes of a write.
 pub fn bytes(offset: u64, len: usize, seed: u32) -> Vec<u8> {
-    (offset..).take(len).map(|at| byte(at, seed)).collect()
+    let mut bytes = Vec::with_capacity(len + 16);
+    let skip = (offset % 8) as usize;
+    let mut n = offset / 8;
+    while bytes.len() < skip + len {
+        bytes.extend_from_slice(&word(n, seed).to_le_bytes());
+        n += 1;
+    }
+    bytes.truncate(skip + len);
+    bytes.drain(..skip);
+    bytes
+}
+
+/// Whether these are the bytes of a write, from an offset on that eight divides.
+pub fn are(bytes: &[u8], offset: u64, seed: u32) -> bool {
+    let mut words = (offset / 8..).zip(bytes.chunks(8));
+    words.all(|(n, chunk)| *chunk == word(n, seed).to_le_bytes()[..chunk.len()])
 }
 
 /// What bytes read at an offset are: runs of zeros, of memory that was not touched, of writes.
@@ -70,5 +90,21 @@ fn longest(offset: u64, bytes: &[u8]) -> (String, usize) {
         (name.into(), len)
     } else {
         ("other".into(), 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_the_same_in_words_and_in_bytes() {
+        for (offset, len) in [(0, 512), (512, 20), (3, 4), (7, 1), (13, 100), (8, 0)] {
+            let right: Vec<u8> = (offset..).take(len).map(|at| byte(at, 7)).collect();
+            assert_eq!(bytes(offset, len, 7), right);
+            if offset % 8 == 0 {
+                assert!(are(&right, offset, 7) && (len == 0 || !are(&right, offset, 8)));
+            }
+        }
     }
 }

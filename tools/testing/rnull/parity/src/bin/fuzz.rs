@@ -77,19 +77,23 @@ impl Bench {
             for (asker, model) in self.askers.iter_mut().zip(&mut models).skip(alone.into()) {
                 let answer = Self::answer(asker, question);
                 let name = asker.driver.name;
-                let what = parity::pattern::describe(at(question), &answer.bytes);
-                said.push(format!("{name} '{}' {what}", answer.said));
                 if loud {
-                    println!("    {name}: {question} => {} {what}", answer.said);
+                    println!("    {name}: {question} => {}", show(question, &answer));
                 }
                 self.tally.questions += 1;
-                match model.judge(question, &answer) {
+                let judgement = model.judge(question, &answer);
+                said.push((name, answer));
+                match judgement {
                     Judgement::Right if asker.driver == RNULL => {
-                        self.tally.bytes += answer.bytes.len()
+                        self.tally.bytes += said.last().map_or(0, |(_, answer)| answer.bytes.len())
                     }
                     Judgement::Right => {}
                     Judgement::Known(defect) => *self.tally.defects.entry(defect).or_default() += 1,
                     Judgement::Wrong(right) => {
+                        let said: Vec<String> = said
+                            .iter()
+                            .map(|(name, answer)| format!("{name} {}", show(question, answer)))
+                            .collect();
                         return Err(format!(
                             "{name}, question {}: {question}: {}; right is {right}",
                             i + 1,
@@ -103,11 +107,14 @@ impl Bench {
     }
 }
 
-/// Where a question begins on the disk.
-fn at(question: &Question) -> u64 {
+/// An answer with what the bytes are.
+fn show(question: &Question, answer: &Answer) -> String {
     match question {
-        Question::Read { offset, .. } => *offset,
-        _ => 0,
+        Question::Read { offset, .. } => {
+            let what = parity::pattern::describe(*offset, &answer.bytes);
+            format!("'{}' {what}", answer.said)
+        }
+        _ => format!("'{}'", answer.said),
     }
 }
 

@@ -181,7 +181,7 @@ impl Device {
             let at = offset + i as u64 * SECTOR;
             let right = if moved(at) {
                 self.media.read(at / SECTOR, bytes)
-            } else if bytes.iter().all(|&byte| byte == UNTOUCHED) {
+            } else if *bytes == [UNTOUCHED; SECTOR as usize][..bytes.len()] {
                 Ok(())
             } else {
                 Err(Vec::new())

@@ -13,20 +13,29 @@ pub type Content = u32;
 /// The content of what was never written, or forgotten.
 pub const EMPTY: Content = 0;
 
-/// The byte of a content at an offset.
-pub fn byte(offset: u64, content: Content) -> u8 {
+/// Whether a sector that was read has a content.
+fn is(content: Content, sector: u64, bytes: &[u8]) -> bool {
     match content {
-        EMPTY => 0,
-        seed => pattern::byte(offset, seed),
+        EMPTY => *bytes == [0; SECTOR as usize][..bytes.len()],
+        seed => pattern::are(bytes, sector * SECTOR, seed),
     }
 }
 
 #[derive(Clone, Debug, Default)]
 struct Cell {
-    /// What is stored for certain, or the possibilities.
-    stored: Vec<Content>,
+    /// What is stored.
+    stored: Content,
+    /// What may be stored instead.
+    perhaps: Vec<Content>,
     /// What stands before it in the cache.
     cached: Option<Content>,
+}
+
+impl Cell {
+    fn store(&mut self, content: Content) {
+        self.stored = content;
+        self.perhaps.clear();
+    }
 }
 
 /// The sectors of a device with those of its cache.
@@ -36,11 +45,7 @@ pub struct Media(Vec<Cell>);
 impl Media {
     /// Sectors that were never written.
     pub fn new(sectors: u64) -> Self {
-        let cell = Cell {
-            stored: vec![EMPTY],
-            cached: None,
-        };
-        Self(vec![cell; sectors as usize])
+        Self(vec![Cell::default(); sectors as usize])
     }
 
     /// Writes a sector, into the cache or through it.
@@ -49,7 +54,7 @@ impl Media {
         if cached {
             cell.cached = Some(content);
         } else {
-            cell.stored = vec![content];
+            cell.store(content);
             cell.cached = None;
         }
     }
@@ -58,7 +63,7 @@ impl Media {
     pub fn flush(&mut self) {
         for cell in &mut self.0 {
             if let Some(content) = cell.cached.take() {
-                cell.stored = vec![content];
+                cell.store(content);
             }
         }
     }
@@ -67,8 +72,8 @@ impl Media {
     pub fn lose_power(&mut self) {
         for cell in &mut self.0 {
             if let Some(content) = cell.cached.take() {
-                if !cell.stored.contains(&content) {
-                    cell.stored.push(content);
+                if cell.stored != content && !cell.perhaps.contains(&content) {
+                    cell.perhaps.push(content);
                 }
             }
         }
@@ -78,22 +83,23 @@ impl Media {
     /// failure says what would have been right.
     pub fn read(&mut self, sector: u64, bytes: &[u8]) -> Result<(), Vec<Content>> {
         let cell = &mut self.0[sector as usize];
-        let is = |content: Content| {
-            let offsets = sector * SECTOR..;
-            offsets.zip(bytes).all(|(at, &b)| byte(at, content) == b)
-        };
-        let mut possible = match cell.cached {
-            Some(content) => vec![content],
-            None => cell.stored.clone(),
-        };
-        match possible.iter().position(|&content| is(content)) {
+        if let Some(content) = cell.cached {
+            return match is(content, sector, bytes) {
+                true => Ok(()),
+                false => Err(vec![content]),
+            };
+        }
+        let mut possible = std::iter::once(cell.stored).chain(cell.perhaps.iter().copied());
+        match possible.find(|&content| is(content, sector, bytes)) {
             Some(found) => {
-                if cell.cached.is_none() {
-                    cell.stored = vec![possible.swap_remove(found)];
-                }
+                cell.store(found);
                 Ok(())
             }
-            None => Err(possible),
+            None => {
+                let mut all = vec![cell.stored];
+                all.append(&mut cell.perhaps.clone());
+                Err(all)
+            }
         }
     }
 }
@@ -103,10 +109,10 @@ mod tests {
     use super::*;
 
     fn sector(sector: u64, content: Content) -> Vec<u8> {
-        (sector * SECTOR..)
-            .take(512)
-            .map(|at| byte(at, content))
-            .collect()
+        match content {
+            EMPTY => vec![0; 512],
+            seed => pattern::bytes(sector * SECTOR, 512, seed),
+        }
     }
 
     #[test]
