@@ -2,18 +2,21 @@
 
 //! Puts questions to a driver.
 
+mod transfer;
+
+pub use transfer::Transferred;
+
 use crate::{
     driver::Driver,
     module::Module,
     pattern,
     question::{unescape, Question},
     sysfs,
-    system::{self, verdict, Buffer, Control},
+    system::{self, verdict, Control},
 };
 use std::{
     collections::HashMap,
     fs::{self, File},
-    io,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -56,59 +59,18 @@ impl Asker {
                 let words: Vec<&str> = words.iter().map(|word| word.as_str()).collect();
                 self.words(&words)
             }
-            Question::Write {
-                disk,
-                offset,
-                len,
-                seed,
-                fua,
-                cuts,
-            } => {
-                let bytes = pattern::bytes(*offset, *len, *seed);
-                let done = self.write(disk, *offset, &bytes, *fua, cuts);
-                count(done, *len)
+            _ => {
+                let said = self.transfer(question);
+                let show = |said: &Transferred| match said.bytes.is_empty() {
+                    true => said.said.clone(),
+                    false => {
+                        let what = pattern::describe(said.offset, &said.bytes);
+                        format!("{} {what}", said.said)
+                    }
+                };
+                said.iter().map(show).collect::<Vec<_>>().join("; ")
             }
-            Question::Read {
-                disk,
-                offset,
-                len,
-                cuts,
-            } => match self.read(disk, *offset, *len, cuts) {
-                (done, bytes) => {
-                    let what = pattern::describe(*offset, &bytes);
-                    format!("{} {what}", count(done, *len))
-                }
-            },
         }
-    }
-
-    /// Writes bytes to a disk.
-    pub fn write(
-        &mut self,
-        disk: &str,
-        offset: u64,
-        bytes: &[u8],
-        fua: bool,
-        cuts: &[(usize, usize)],
-    ) -> io::Result<usize> {
-        let disk = system::open_disk(&self.node(disk))?;
-        let mut buffer = Buffer::new(bytes.len(), cuts);
-        buffer.fill(bytes);
-        buffer.write(&disk, offset, fua)
-    }
-
-    /// Reads bytes from a disk; what it did not touch is [`pattern::UNTOUCHED`].
-    pub fn read(
-        &mut self,
-        disk: &str,
-        offset: u64,
-        len: usize,
-        cuts: &[(usize, usize)],
-    ) -> (io::Result<usize>, Vec<u8>) {
-        let mut buffer = Buffer::new(len, cuts);
-        buffer.fill(&vec![pattern::UNTOUCHED; len]);
-        let done = system::open_disk(&self.node(disk)).and_then(|disk| buffer.read(&disk, offset));
-        (done, buffer.row())
     }
 
     fn node(&self, disk: &str) -> PathBuf {
@@ -278,13 +240,5 @@ impl Asker {
             left.push("module".into());
         }
         left.join(" ")
-    }
-}
-
-/// What a transfer of `len` bytes said.
-pub fn count(done: io::Result<usize>, len: usize) -> String {
-    match done {
-        Ok(done) if done != len => format!("{done} bytes"),
-        done => verdict(&done),
     }
 }

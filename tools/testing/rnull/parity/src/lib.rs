@@ -20,6 +20,10 @@ pub mod sysfs;
 
 pub mod pattern;
 
+pub mod ring;
+
+pub mod memory;
+
 pub mod system;
 
 pub mod driver;

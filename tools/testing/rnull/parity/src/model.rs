@@ -19,6 +19,7 @@ pub mod settings;
 
 use crate::question::Question;
 use device::Device;
+use io::Way;
 
 /// What a driver answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,16 @@ pub enum Judgement {
     Known(u32),
     /// Wrong: what would be right.
     Wrong(String),
+}
+
+impl Judgement {
+    fn weight(&self) -> u8 {
+        match self {
+            Self::Right => 0,
+            Self::Known(_) => 1,
+            Self::Wrong(_) => 2,
+        }
+    }
 }
 
 /// What the machine allows.
@@ -66,40 +77,42 @@ impl Model {
         }
     }
 
-    /// Judges an answer.
-    pub fn judge(&mut self, question: &Question, answer: &Answer) -> Judgement {
+    /// Judges what was answered: to each part, if the question has some.
+    pub fn judge(&mut self, question: &Question, answers: &[Answer]) -> Judgement {
         match question {
             Question::Words(words) => {
                 let words: Vec<&str> = words.iter().map(String::as_str).collect();
-                match words[..] {
-                    ["mkdir", _] => {
-                        self.device
-                            .get_or_insert_with(|| Device::new(self.machine, self.in_c));
-                        expect("ok", answer)
-                    }
-                    _ => match &mut self.device {
-                        Some(device) => device.words(&words, answer),
-                        None => Judgement::Right,
-                    },
-                }
+                self.words(&words, &answers[0])
             }
-            Question::Write {
-                offset,
-                len,
-                seed,
-                fua,
-                cuts,
-                ..
-            } => match &mut self.device {
-                Some(device) => device.write(*offset, *len as u64, *seed, *fua, cuts, answer),
-                None => expect("ENOENT", answer),
-            },
-            Question::Read {
-                offset, len, cuts, ..
-            } => match &mut self.device {
-                Some(device) => device.read(*offset, *len as u64, cuts, answer),
+            Question::Together { polled, parts } => {
+                let way = if *polled { Way::Polled } else { Way::Together };
+                let judge = |(part, answer)| self.transfer(part, way, answer);
+                let judgements: Vec<_> = parts.iter().zip(answers).map(judge).collect();
+                let mut worst = judgements.into_iter().max_by_key(Judgement::weight);
+                worst.take().unwrap_or(Judgement::Right)
+            }
+            _ => self.transfer(question, Way::Alone, &answers[0]),
+        }
+    }
+
+    fn words(&mut self, words: &[&str], answer: &Answer) -> Judgement {
+        match *words {
+            ["mkdir", _] => {
+                self.device
+                    .get_or_insert_with(|| Device::new(self.machine, self.in_c));
+                expect("ok", answer)
+            }
+            _ => match &mut self.device {
+                Some(device) => device.words(words, answer),
                 None => Judgement::Right,
             },
+        }
+    }
+
+    fn transfer(&mut self, question: &Question, way: Way, answer: &Answer) -> Judgement {
+        match &mut self.device {
+            Some(device) => device.transfer(question, way, answer),
+            None => expect("ENOENT", answer),
         }
     }
 }

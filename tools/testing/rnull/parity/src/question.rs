@@ -20,6 +20,7 @@
 //! | `sysfs NAME FILE TEXT` | written below /sys/block/NAME |
 //! | `write NAME OFFSET LEN SEED [fua] [cut=SKIP:LEN,...]` | |
 //! | `read NAME OFFSET LEN [cut=SKIP:LEN,...]` | with what the bytes are |
+//! | `together [polled] PART...` | of each part what it says; a part is `write` or `read` with `/` for blanks |
 //! | `discard`, `zero`, `secure-erase NAME OFFSET LEN`, `flush NAME` | |
 //! | `hold NAME`, `drop NAME` | keeps the disk open |
 //! | `lasts MS MS QUESTION...` | also whether it took a time between these |
@@ -50,12 +51,22 @@ pub enum Question {
         len: usize,
         cuts: Cuts,
     },
+    /// Writes and reads that are under way at the same time.
+    Together {
+        /// Whether their ends are polled for.
+        polled: bool,
+        parts: Vec<Question>,
+    },
 }
 
 impl Question {
     /// Makes a question of words.
     pub fn words(words: &[&str]) -> Self {
         Self::Words(words.iter().map(|word| word.to_string()).collect())
+    }
+
+    fn is_transfer(&self) -> bool {
+        matches!(self, Self::Write { .. } | Self::Read { .. })
     }
 
     /// The attributes (false) or parameters (true) without which the question makes no sense.
@@ -131,6 +142,19 @@ impl FromStr for Question {
                     _ => return Err(bad()),
                 },
             }),
+            Some(&"together") => {
+                let polled = words.get(1) == Some(&"polled");
+                let parts: Result<Vec<Self>, String> = words[1 + usize::from(polled)..]
+                    .iter()
+                    .map(|part| part.replace('/', " ").parse())
+                    .collect();
+                match parts {
+                    Ok(parts) if parts.iter().all(Self::is_transfer) => {
+                        Ok(Self::Together { polled, parts })
+                    }
+                    _ => Err(bad()),
+                }
+            }
             Some(_) => Ok(Self::words(&words)),
         }
     }
@@ -168,6 +192,12 @@ impl fmt::Display for Question {
                 write!(f, "read {disk} {offset} {len}")?;
                 show_cuts(f, cuts)
             }
+            Self::Together { polled, parts } => {
+                write!(f, "together{}", if *polled { " polled" } else { "" })?;
+                parts
+                    .iter()
+                    .try_for_each(|part| write!(f, " {}", part.to_string().replace(' ', "/")))
+            }
         }
     }
 }
@@ -192,12 +222,15 @@ mod tests {
             "write a 0 4096 7 fua cut=2:10,0:512",
             "read a 0 512",
             "read a 0 512 cut=2:10",
+            "together write/a/0/512/7 read/b/512/1024/cut=2:10,0:512",
+            "together polled write/a/0/512/7/fua",
         ] {
             assert_eq!(line.parse::<Question>().unwrap().to_string(), line);
         }
         assert!("write a b c".parse::<Question>().is_err());
         assert!("read a 0 512 cut=1".parse::<Question>().is_err());
         assert!("".parse::<Question>().is_err());
+        assert!("together flush/a".parse::<Question>().is_err());
     }
 
     #[test]

@@ -42,24 +42,20 @@ struct Bench {
 }
 
 impl Bench {
-    fn answer(asker: &mut Asker, question: &Question) -> Answer {
+    fn answers(asker: &mut Asker, question: &Question) -> Vec<Answer> {
         match question {
-            Question::Read {
-                disk,
-                offset,
-                len,
-                cuts,
-            } => {
-                let (done, bytes) = asker.read(disk, *offset, *len, cuts);
-                Answer {
-                    said: parity::ask::count(done, *len),
-                    bytes,
-                }
-            }
-            _ => Answer {
+            Question::Words(_) => vec![Answer {
                 said: asker.ask(question),
                 bytes: Vec::new(),
-            },
+            }],
+            _ => asker
+                .transfer(question)
+                .into_iter()
+                .map(|done| Answer {
+                    said: done.said,
+                    bytes: done.bytes,
+                })
+                .collect(),
         }
     }
 
@@ -75,24 +71,25 @@ impl Bench {
             let alone = too_dangerous(&questions[..=i]);
             let mut said = Vec::new();
             for (asker, model) in self.askers.iter_mut().zip(&mut models).skip(alone.into()) {
-                let answer = Self::answer(asker, question);
+                let answers = Self::answers(asker, question);
                 let name = asker.driver.name;
                 if loud {
-                    println!("    {name}: {question} => {}", show(question, &answer));
+                    println!("    {name}: {question} => {}", show(question, &answers));
                 }
                 self.tally.questions += 1;
-                let judgement = model.judge(question, &answer);
-                said.push((name, answer));
+                let judgement = model.judge(question, &answers);
+                said.push((name, answers));
                 match judgement {
                     Judgement::Right if asker.driver == RNULL => {
-                        self.tally.bytes += said.last().map_or(0, |(_, answer)| answer.bytes.len())
+                        let all = said.iter().rev().take(1).flat_map(|(_, answers)| answers);
+                        self.tally.bytes += all.map(|answer| answer.bytes.len()).sum::<usize>();
                     }
                     Judgement::Right => {}
                     Judgement::Known(defect) => *self.tally.defects.entry(defect).or_default() += 1,
                     Judgement::Wrong(right) => {
                         let said: Vec<String> = said
                             .iter()
-                            .map(|(name, answer)| format!("{name} {}", show(question, answer)))
+                            .map(|(name, answers)| format!("{name} {}", show(question, answers)))
                             .collect();
                         return Err(format!(
                             "{name}, question {}: {question}: {}; right is {right}",
@@ -107,15 +104,21 @@ impl Bench {
     }
 }
 
-/// An answer with what the bytes are.
-fn show(question: &Question, answer: &Answer) -> String {
-    match question {
+/// Answers with what their bytes are.
+fn show(question: &Question, answers: &[Answer]) -> String {
+    let parts = match question {
+        Question::Together { parts, .. } => parts,
+        _ => std::slice::from_ref(question),
+    };
+    let show = |(part, answer): (&Question, &Answer)| match part {
         Question::Read { offset, .. } => {
             let what = parity::pattern::describe(*offset, &answer.bytes);
             format!("'{}' {what}", answer.said)
         }
         _ => format!("'{}'", answer.said),
-    }
+    };
+    let shown: Vec<String> = parts.iter().zip(answers).map(show).collect();
+    shown.join(", ")
 }
 
 /// Whether null_blk would harm the kernel from here on: with a cache over blocks larger than a page

@@ -6,9 +6,22 @@ use super::settings::change;
 use crate::question::Cuts;
 use proptest::{collection::vec, option, prelude::*, sample::Index};
 
+/// How many transfers may be in the air at once.
+pub const PARTS: usize = 8;
+
 /// The first sector that may be bad, and how many: behind what is read at power-on, in few enough
 /// that the kernel can tell them as one range.
 pub const BAD: (u64, u64) = (256, 400);
+
+/// What is done to a part of the disk while others are done to others.
+#[derive(Clone, Debug)]
+pub struct Part {
+    pub at: Index,
+    pub blocks: u64,
+    /// What to write, durably or not.
+    pub write: Option<(u32, bool)>,
+    pub cuts: Cuts,
+}
 
 /// An operation.
 #[derive(Clone, Debug)]
@@ -24,6 +37,13 @@ pub enum Operation {
         at: Index,
         blocks: u64,
         cuts: Cuts,
+    },
+    /// Several in the air at once, each in a part of the disk of its own.
+    Together {
+        parts: Vec<Part>,
+        /// Where the first of them is.
+        first: usize,
+        polled: bool,
     },
     /// Where no block begins, or beyond the end.
     Odd {
@@ -58,6 +78,18 @@ fn cuts() -> impl Strategy<Value = Cuts> {
     prop_oneof![3 => Just(Vec::new()), 1 => vec(piece, 1..4), 1 => vec(whole, 1..4)]
 }
 
+fn part() -> impl Strategy<Value = Part> {
+    let write = (1..200u32, prop::bool::weighted(0.2));
+    let blocks = prop_oneof![4 => 1..9u64, 1 => 1..500u64];
+    let all = (any::<Index>(), blocks, option::of(write), cuts());
+    all.prop_map(|(at, blocks, write, cuts)| Part {
+        at,
+        blocks,
+        write,
+        cuts,
+    })
+}
+
 /// Any operation.
 pub fn operation() -> impl Strategy<Value = Operation> {
     let blocks = || prop_oneof![4 => 1..9u64, 1 => 1..300u64];
@@ -66,6 +98,8 @@ pub fn operation() -> impl Strategy<Value = Operation> {
         8 => (at(), blocks(), 1..200u32, prop::bool::weighted(0.2), cuts()).prop_map(
             |(at, blocks, seed, fua, cuts)| Operation::Write { at, blocks, seed, fua, cuts }),
         8 => (at(), blocks(), cuts()).prop_map(|(at, blocks, cuts)| Operation::Read { at, blocks, cuts }),
+        5 => (vec(part(), 1..=PARTS), 0..PARTS, Just(false)).prop_map(
+            |(parts, first, polled)| Operation::Together { parts, first, polled }),
         1 => (0..5000u64, 1..5000u64, any::<bool>(), any::<bool>()).prop_map(|(at, len, write, end)| {
             Operation::Odd { at: if end { (4 << 20) - 2500 + at } else { at }, len, write }
         }),

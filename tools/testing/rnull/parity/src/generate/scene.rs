@@ -2,7 +2,7 @@
 
 //! What operations on one device come to, as questions.
 
-use super::operation::{Operation, BAD};
+use super::operation::{Operation, Part, BAD, PARTS};
 use crate::question::{Cuts, Question};
 use proptest::sample::Index;
 
@@ -20,6 +20,8 @@ pub struct Scene<'a> {
     /// The size of blocks that a power cycle changes to.
     later: Option<u64>,
     virt_boundary: bool,
+    /// Whether bad sectors may become good when they are met.
+    once: bool,
     asked: Vec<Question>,
 }
 
@@ -31,6 +33,7 @@ impl<'a> Scene<'a> {
             block,
             later,
             virt_boundary: false,
+            once: false,
             asked: Vec::new(),
         }
     }
@@ -62,6 +65,7 @@ impl<'a> Scene<'a> {
     }
 
     fn put(&mut self, name: &str, text: &str) {
+        self.once |= name == "badblocks_once";
         if name == "power" || self.attributes.iter().any(|known| known == name) {
             self.ask(&["put", &format!("{NAME}/{name}"), text]);
         }
@@ -83,6 +87,44 @@ impl<'a> Scene<'a> {
             at.index(((AREA - len) / self.block) as usize + 1) as u64 * self.block,
             len,
         )
+    }
+
+    /// A transfer in one of as many parts of the disk as there may be transfers. It does not reach
+    /// the next part, lest the block layer make one request of two.
+    fn part(&self, slot: usize, part: Part) -> Question {
+        let room = AREA / PARTS as u64;
+        let len = (part.blocks * self.block).min(room - self.block);
+        let places = (room - len) / self.block;
+        let offset = slot as u64 * room + part.at.index(places as usize) as u64 * self.block;
+        let (disk, len, cuts) = (NAME.into(), len as usize, self.cuts(part.cuts));
+        match part.write {
+            Some((seed, fua)) => Question::Write {
+                disk,
+                offset,
+                len,
+                seed,
+                fua,
+                cuts,
+            },
+            None => Question::Read {
+                disk,
+                offset,
+                len,
+                cuts,
+            },
+        }
+    }
+
+    /// Transfers that are in the air at once.
+    fn together(&mut self, parts: Vec<Part>, first: usize, polled: bool) {
+        // Which of them meets sectors first that are bad once is chance.
+        let good = |slot: &usize| !self.once || *slot > 1;
+        let slots = (0..PARTS).map(|i| (first + i * 3) % PARTS).filter(good);
+        let parts = slots
+            .zip(parts)
+            .map(|(slot, part)| self.part(slot, part))
+            .collect();
+        self.asked.push(Question::Together { polled, parts });
     }
 
     /// A disk with a virtual boundary takes no cuts but at pages.
@@ -119,6 +161,11 @@ impl<'a> Scene<'a> {
                 let cuts = self.cuts(cuts);
                 self.read(offset, len, cuts);
             }
+            Operation::Together {
+                parts,
+                first,
+                polled,
+            } => self.together(parts, first, polled),
             Operation::Odd {
                 at,
                 len,

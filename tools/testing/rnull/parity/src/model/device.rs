@@ -5,6 +5,7 @@
 use super::{
     bad::Bad,
     expect,
+    io::Way,
     media::Media,
     settings::{self, Settings},
     Answer, Judgement, Machine,
@@ -23,6 +24,8 @@ pub struct Device {
     pub(super) on: bool,
     /// Whether there were polled queues at power-on.
     polls: bool,
+    /// In what company the transfer is that is asked about.
+    pub(super) way: Way,
     pub(super) media: Media,
     pub(super) bad: Bad,
     /// The defect because of which null_blk's data may be wrong from now on.
@@ -40,6 +43,7 @@ impl Device {
             machine,
             on: false,
             polls: false,
+            way: Way::Alone,
             media: Media::new(SECTORS),
             bad: Bad::new(SECTORS),
             spoilt: None,
@@ -115,6 +119,11 @@ impl Device {
         } else {
             Ok(())
         }
+    }
+
+    /// Whether there are queues whose requests are polled for.
+    pub(super) fn can_poll(&self) -> bool {
+        self.polls && self.settings.is("poll_queues")
     }
 
     /// The queues of the other kind.

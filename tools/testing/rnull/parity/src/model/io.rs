@@ -8,8 +8,19 @@ use super::{
     media::{EMPTY, SECTOR},
     Answer, Judgement,
 };
-use crate::pattern::UNTOUCHED;
+use crate::{pattern::UNTOUCHED, question::Question};
 use Judgement::{Known, Right, Wrong};
+
+/// In what company a transfer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It is waited for before the next one.
+    Alone,
+    /// Others are under way at the same time.
+    Together,
+    /// The same, and their ends are polled for.
+    Polled,
+}
 
 /// What an I/O is answered.
 struct Outcome {
@@ -37,7 +48,7 @@ impl Device {
     }
 
     /// Divides an I/O into requests, and tells what becomes of it.
-    fn transfer(&mut self, offset: u64, len: u64, writing: bool) -> Outcome {
+    fn outcome(&mut self, offset: u64, len: u64, writing: bool) -> Outcome {
         let outcome = |said: &str| Outcome {
             said: said.into(),
             moved: Vec::new(),
@@ -53,6 +64,9 @@ impl Device {
         let now = len.min(end - offset);
         if (offset | now) % self.settings.block() != 0 {
             return outcome("EINVAL");
+        }
+        if self.way == Way::Polled && !self.can_poll() {
+            return outcome("EOPNOTSUPP");
         }
         let (mut at, mut good, mut moved) = (offset, true, Vec::new());
         while at < offset + now {
@@ -74,29 +88,33 @@ impl Device {
         }
     }
 
-    /// Judges a write.
-    pub fn write(
-        &mut self,
-        offset: u64,
-        len: u64,
-        seed: u32,
-        fua: bool,
-        cuts: &[(usize, usize)],
-        answer: &Answer,
-    ) -> Judgement {
-        if self.cut_inside(cuts) {
-            self.spoil(12);
+    /// Judges a write or a read.
+    pub fn transfer(&mut self, question: &Question, way: Way, answer: &Answer) -> Judgement {
+        self.way = way;
+        match question {
+            Question::Write {
+                offset,
+                len,
+                seed,
+                fua,
+                cuts,
+                ..
+            } => {
+                if self.cut_inside(cuts) {
+                    self.spoil(12);
+                }
+                let outcome = self.outcome(*offset, *len as u64, true);
+                self.keep(&outcome, *seed, *fua);
+                expect(&outcome.said, answer)
+            }
+            Question::Read {
+                offset, len, cuts, ..
+            } => self.read(*offset, *len as u64, cuts, answer),
+            _ => Right,
         }
-        let outcome = self.transfer(offset, len, true);
-        self.keep(&outcome, seed);
-        // What is to be durable makes the cache empty, too: the kernel flushes after it.
-        if fua && !outcome.said.starts_with('E') {
-            self.media.flush();
-        }
-        expect(&outcome.said, answer)
     }
 
-    fn keep(&mut self, outcome: &Outcome, content: u32) {
+    fn keep(&mut self, outcome: &Outcome, content: u32, fua: bool) {
         if !self.settings.is("memory_backed") {
             return;
         }
@@ -107,11 +125,15 @@ impl Device {
         if outcome.len > 0 {
             self.written_block = Some(block);
         }
-        let cached = self.settings.get("cache_size") > 0;
+        let cached = self.settings.get("cache_size") > 0 && !fua;
         for (from, to) in &outcome.moved {
             for sector in from / SECTOR..to / SECTOR {
                 self.media.write(sector, content, cached);
             }
+        }
+        // After a write of its own that is to be durable the kernel makes the cache empty, too.
+        if fua && self.way == Way::Alone && !outcome.said.starts_with('E') {
+            self.media.flush();
         }
     }
 
@@ -135,9 +157,10 @@ impl Device {
         if offset % block != 0 || len % block != 0 || len == 0 || offset + len > end {
             return expect("EINVAL", answer);
         }
+        self.way = Way::Alone;
         if zero {
-            let outcome = self.transfer(offset, len, true);
-            self.keep(&outcome, EMPTY);
+            let outcome = self.outcome(offset, len, true);
+            self.keep(&outcome, EMPTY, false);
             return expect(&outcome.said, answer);
         }
         let (good, sectors) = self.request(offset / SECTOR, len / SECTOR);
@@ -152,7 +175,7 @@ impl Device {
     }
 
     /// Judges a read: its words, then each byte.
-    pub fn read(
+    fn read(
         &mut self,
         offset: u64,
         len: u64,
@@ -165,7 +188,7 @@ impl Device {
         {
             self.spoil(13);
         }
-        let outcome = self.transfer(offset, len, false);
+        let outcome = self.outcome(offset, len, false);
         if answer.said != outcome.said {
             return Wrong(format!("'{}'", outcome.said));
         }
