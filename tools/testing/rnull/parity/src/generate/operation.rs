@@ -98,7 +98,7 @@ pub fn operation() -> impl Strategy<Value = Operation> {
         8 => (at(), blocks(), 1..200u32, prop::bool::weighted(0.2), cuts()).prop_map(
             |(at, blocks, seed, fua, cuts)| Operation::Write { at, blocks, seed, fua, cuts }),
         8 => (at(), blocks(), cuts()).prop_map(|(at, blocks, cuts)| Operation::Read { at, blocks, cuts }),
-        5 => (vec(part(), 1..=PARTS), 0..PARTS, Just(false)).prop_map(
+        5 => (vec(part(), 1..=PARTS), 0..PARTS, prop::bool::weighted(0.4)).prop_map(
             |(parts, first, polled)| Operation::Together { parts, first, polled }),
         1 => (0..5000u64, 1..5000u64, any::<bool>(), any::<bool>()).prop_map(|(at, len, write, end)| {
             Operation::Odd { at: if end { (4 << 20) - 2500 + at } else { at }, len, write }

@@ -20,6 +20,8 @@ pub struct Scene<'a> {
     /// The size of blocks that a power cycle changes to.
     later: Option<u64>,
     virt_boundary: bool,
+    /// Whether there may be a cache.
+    cache: bool,
     /// Whether bad sectors may become good when they are met.
     once: bool,
     asked: Vec<Question>,
@@ -33,6 +35,7 @@ impl<'a> Scene<'a> {
             block,
             later,
             virt_boundary: false,
+            cache: false,
             once: false,
             asked: Vec::new(),
         }
@@ -65,6 +68,7 @@ impl<'a> Scene<'a> {
     }
 
     fn put(&mut self, name: &str, text: &str) {
+        self.cache |= name == "cache_size";
         self.once |= name == "badblocks_once";
         if name == "power" || self.attributes.iter().any(|known| known == name) {
             self.ask(&["put", &format!("{NAME}/{name}"), text]);
@@ -120,10 +124,13 @@ impl<'a> Scene<'a> {
         // Which of them meets sectors first that are bad once is chance.
         let good = |slot: &usize| !self.once || *slot > 1;
         let slots = (0..PARTS).map(|i| (first + i * 3) % PARTS).filter(good);
-        let parts = slots
-            .zip(parts)
-            .map(|(slot, part)| self.part(slot, part))
-            .collect();
+        // A flush that goes to a polled queue is none on null_blk, and nobody polls for it for certain.
+        let durably = !(polled && self.cache);
+        let part = |(slot, part): (usize, Part)| {
+            let write = part.write.map(|(seed, fua)| (seed, fua && durably));
+            self.part(slot, Part { write, ..part })
+        };
+        let parts = slots.zip(parts).map(part).collect();
         self.asked.push(Question::Together { polled, parts });
     }
 
