@@ -3,7 +3,7 @@
 //! What a device has to answer.
 //!
 //! Pure: knows neither drivers nor the kernel, so it is tested on the host. A [`Model`] follows one
-//! device from mkdir on. [`Model::judge`] is shown each question with the answer, says whether the
+//! driver from its loading on. [`Model::judge`] is shown each question with the answer, says whether the
 //! answer was right, and learns from it where a device has a choice: data in a cache may survive a
 //! power cycle or not.
 
@@ -20,6 +20,8 @@ pub mod settings;
 use crate::question::Question;
 use device::Device;
 use io::Way;
+use settings::Settings;
+use std::collections::BTreeMap;
 
 /// What a driver answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,24 +56,27 @@ impl Judgement {
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
     pub cpus: u64,
-    /// The parameter `poll_queues`.
+    /// The parameter `poll_queues`, the most that a device may have.
     pub poll_queues: u64,
 }
 
-/// One device as it should be.
+/// A driver as it should be.
 #[derive(Clone, Debug)]
 pub struct Model {
-    device: Option<Device>,
+    devices: BTreeMap<String, Device>,
+    /// What the parameters make of a new device.
+    settings: Settings,
     machine: Machine,
-    /// Whether the device is null_blk's, and has its defects.
+    /// Whether the driver is null_blk, and has its defects.
     in_c: bool,
 }
 
 impl Model {
-    /// The model of a device that is not there yet.
+    /// The model of a driver without devices, loaded without parameters.
     pub fn new(machine: Machine, in_c: bool) -> Self {
         Self {
-            device: None,
+            devices: BTreeMap::new(),
+            settings: Settings::default(),
             machine,
             in_c,
         }
@@ -97,20 +102,44 @@ impl Model {
 
     fn words(&mut self, words: &[&str], answer: &Answer) -> Judgement {
         match *words {
-            ["mkdir", _] => {
-                self.device
-                    .get_or_insert_with(|| Device::new(self.machine, self.in_c));
+            ["load", ref parameters @ ..] => {
+                self.load(parameters);
                 expect("ok", answer)
             }
-            _ => match &mut self.device {
-                Some(device) => device.words(words, answer),
-                None => Judgement::Right,
-            },
+            ["mkdir", name] if !self.devices.contains_key(name) => {
+                let device = Device::new(self.settings.clone(), self.machine, self.in_c);
+                self.devices.insert(name.into(), device);
+                expect("ok", answer)
+            }
+            [_, path, ..] => {
+                let name = path.split('/').next().unwrap_or_default();
+                match self.devices.get_mut(name) {
+                    Some(device) => device.words(words, answer),
+                    None => Judgement::Right,
+                }
+            }
+            _ => Judgement::Right,
         }
     }
 
+    /// The driver is loaded again, with parameters that are in their range.
+    fn load(&mut self, parameters: &[&str]) {
+        self.devices.clear();
+        self.settings = Settings::default();
+        for parameter in parameters {
+            let (name, value) = parameter.split_once('=').unwrap_or((parameter, "1"));
+            if let (Some(kind), Ok(value)) = (Settings::kind(name), value.parse()) {
+                let flag = kind == settings::Kind::Bool;
+                self.settings
+                    .set(name, if flag { u64::from(value != 0) } else { value });
+            }
+        }
+        self.machine.poll_queues = self.settings.get("poll_queues");
+    }
+
     fn transfer(&mut self, question: &Question, way: Way, answer: &Answer) -> Judgement {
-        match &mut self.device {
+        let device = question.disk().and_then(|disk| self.devices.get_mut(disk));
+        match device {
             Some(device) => device.transfer(question, way, answer),
             None => expect("ENOENT", answer),
         }

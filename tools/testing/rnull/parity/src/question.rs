@@ -65,8 +65,16 @@ impl Question {
         Self::Words(words.iter().map(|word| word.to_string()).collect())
     }
 
+    /// The disk of a transfer.
+    pub fn disk(&self) -> Option<&str> {
+        match self {
+            Self::Write { disk, .. } | Self::Read { disk, .. } => Some(disk),
+            _ => None,
+        }
+    }
+
     fn is_transfer(&self) -> bool {
-        matches!(self, Self::Write { .. } | Self::Read { .. })
+        self.disk().is_some()
     }
 
     /// The attributes (false) or parameters (true) without which the question makes no sense.

@@ -35,9 +35,14 @@ struct Tally {
     defects: BTreeMap<u32, usize>,
 }
 
+/// How the drivers are loaded.
+const STANDARD: [&str; 2] = ["load", "nr_devices=0"];
+
 struct Bench {
     askers: [Asker; 2],
     machine: Machine,
+    /// Whether the drivers are loaded with other parameters than those they begin with.
+    loaded: bool,
     tally: Tally,
 }
 
@@ -65,7 +70,15 @@ impl Bench {
             Model::new(self.machine, true),
             Model::new(self.machine, false),
         ];
-        self.askers.iter_mut().for_each(Asker::clean);
+        let loads =
+            |question: &Question| matches!(question, Question::Words(words) if words[0] == "load");
+        let again = std::mem::replace(&mut self.loaded, questions.iter().any(loads));
+        for asker in &mut self.askers {
+            asker.clean();
+            if again {
+                asker.ask(&Question::words(&STANDARD));
+            }
+        }
         self.tally.devices += 1;
         for (i, question) in questions.iter().enumerate() {
             let alone = too_dangerous(&questions[..=i]);
@@ -217,7 +230,7 @@ fn main() {
     attributes.retain(|name| ours.attributes.contains(name) && !name.starts_with("zone"));
     let mut askers = [NULL_BLK, RNULL].map(|driver| Asker::new(driver, &attributes, &[]));
     for asker in &mut askers {
-        asker.ask(&Question::words(&["load", "nr_devices=0"]));
+        asker.ask(&Question::words(&STANDARD));
     }
     let machine = Machine {
         cpus: available_parallelism().map_or(1, |n| n.get() as u64),
@@ -228,6 +241,7 @@ fn main() {
     let mut bench = Bench {
         askers,
         machine,
+        loaded: false,
         tally: Tally::default(),
     };
     match &words[..] {

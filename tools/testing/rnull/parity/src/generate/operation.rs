@@ -16,6 +16,8 @@ pub const BAD: (u64, u64) = (256, 400);
 /// What is done to a part of the disk while others are done to others.
 #[derive(Clone, Debug)]
 pub struct Part {
+    /// Of several disks, which.
+    pub disk: Index,
     pub at: Index,
     pub blocks: u64,
     /// What to write, durably or not.
@@ -81,8 +83,15 @@ fn cuts() -> impl Strategy<Value = Cuts> {
 fn part() -> impl Strategy<Value = Part> {
     let write = (1..200u32, prop::bool::weighted(0.2));
     let blocks = prop_oneof![4 => 1..9u64, 1 => 1..500u64];
-    let all = (any::<Index>(), blocks, option::of(write), cuts());
-    all.prop_map(|(at, blocks, write, cuts)| Part {
+    let all = (
+        any::<Index>(),
+        any::<Index>(),
+        blocks,
+        option::of(write),
+        cuts(),
+    );
+    all.prop_map(|(disk, at, blocks, write, cuts)| Part {
+        disk,
         at,
         blocks,
         write,

@@ -3,23 +3,29 @@
 //! What operations on one device come to, as questions.
 
 use super::operation::{Operation, Part, BAD, PARTS};
+use super::settings::Settings;
 use crate::question::{Cuts, Question};
 use proptest::sample::Index;
-
-/// The name of the device.
-const NAME: &str = "a";
 
 /// Bytes on which operations work: more than fit into the smallest cache.
 const AREA: u64 = 2 << 20;
 
-/// A device that is asked about.
+/// A device.
+struct Device {
+    name: &'static str,
+    block: u64,
+    virt_boundary: bool,
+}
+
+/// Devices that are asked about.
 pub struct Scene<'a> {
     /// Those that both drivers have; of others nothing is said.
     attributes: &'a [String],
-    block: u64,
+    devices: Vec<Device>,
+    /// The one that is asked about now.
+    now: usize,
     /// The size of blocks that a power cycle changes to.
     later: Option<u64>,
-    virt_boundary: bool,
     /// Whether there may be a cache.
     cache: bool,
     /// Whether bad sectors may become good when they are met.
@@ -28,39 +34,72 @@ pub struct Scene<'a> {
 }
 
 impl<'a> Scene<'a> {
-    /// A device of which nothing was asked yet.
-    pub fn new(attributes: &'a [String], block: u64, later: Option<u64>) -> Self {
+    /// No devices, of which nothing was asked yet.
+    pub fn new(attributes: &'a [String], later: Option<u64>) -> Self {
         Self {
             attributes,
-            block,
+            devices: Vec::new(),
+            now: 0,
             later,
-            virt_boundary: false,
             cache: false,
             once: false,
             asked: Vec::new(),
         }
     }
 
-    /// Asks for the device, then for all operations, then for all that it has.
-    pub fn play(
-        mut self,
-        beginning: Vec<(&'static str, String)>,
-        operations: Vec<Operation>,
-    ) -> Vec<Question> {
-        self.ask(&["mkdir", NAME]);
-        self.put("blocksize", &self.block.to_string());
-        for (name, text) in beginning {
-            self.virt_boundary |= name == "virt_boundary";
+    /// Asks for the driver with other parameters.
+    pub fn load(&mut self, parameters: Settings) {
+        let mut words = vec!["load".to_string(), "nr_devices=0".to_string()];
+        words.extend(
+            parameters
+                .iter()
+                .map(|(name, value)| format!("{name}={value}")),
+        );
+        self.asked.push(Question::Words(words));
+    }
+
+    /// Asks for a device with blocks of a size, with other settings.
+    pub fn add(&mut self, name: &'static str, (block, settings): (u64, Settings)) {
+        let virt_boundary = settings.iter().any(|(name, _)| *name == "virt_boundary");
+        self.now = self.devices.len();
+        self.devices.push(Device {
+            name,
+            block,
+            virt_boundary,
+        });
+        self.ask(&["mkdir", name]);
+        self.put("blocksize", &block.to_string());
+        for (name, text) in settings {
             self.put(name, &text);
         }
         self.put("power", "1");
-        for operation in operations {
+    }
+
+    /// Asks for all operations, then for all that the devices have; ends with all questions.
+    pub fn play(mut self, operations: Vec<(Index, Operation)>) -> Vec<Question> {
+        for (device, operation) in operations {
+            self.now = device.index(self.devices.len());
             self.operate(operation);
         }
-        self.ask(&["values", NAME]);
-        self.read(0, AREA / 2, Vec::new());
-        self.read(AREA / 2, AREA / 2, Vec::new());
+        for device in 0..self.devices.len() {
+            self.now = device;
+            self.ask(&["values", self.name()]);
+            self.read(0, AREA / 2, Vec::new());
+            self.read(AREA / 2, AREA / 2, Vec::new());
+        }
         self.asked
+    }
+
+    fn device(&self) -> &Device {
+        &self.devices[self.now]
+    }
+
+    fn name(&self) -> &'static str {
+        self.device().name
+    }
+
+    fn block(&self) -> u64 {
+        self.device().block
     }
 
     fn ask(&mut self, words: &[&str]) {
@@ -71,13 +110,14 @@ impl<'a> Scene<'a> {
         self.cache |= name == "cache_size";
         self.once |= name == "badblocks_once";
         if name == "power" || self.attributes.iter().any(|known| known == name) {
-            self.ask(&["put", &format!("{NAME}/{name}"), text]);
+            let path = format!("{}/{name}", self.name());
+            self.ask(&["put", &path, text]);
         }
     }
 
     fn read(&mut self, offset: u64, len: u64, cuts: Cuts) {
         self.asked.push(Question::Read {
-            disk: NAME.into(),
+            disk: self.name().into(),
             offset,
             len: len as usize,
             cuts,
@@ -86,21 +126,22 @@ impl<'a> Scene<'a> {
 
     /// Offset and length of so many blocks.
     fn place(&self, at: Index, blocks: u64) -> (u64, u64) {
-        let len = (blocks * self.block).min(AREA / 4);
+        let len = (blocks * self.block()).min(AREA / 4);
         (
-            at.index(((AREA - len) / self.block) as usize + 1) as u64 * self.block,
+            at.index(((AREA - len) / self.block()) as usize + 1) as u64 * self.block(),
             len,
         )
     }
 
     /// A transfer in one of as many parts of the disk as there may be transfers. It does not reach
     /// the next part, lest the block layer make one request of two.
-    fn part(&self, slot: usize, part: Part) -> Question {
+    fn part(&mut self, slot: usize, part: Part) -> Question {
+        self.now = part.disk.index(self.devices.len());
         let room = AREA / PARTS as u64;
-        let len = (part.blocks * self.block).min(room - self.block);
-        let places = (room - len) / self.block;
-        let offset = slot as u64 * room + part.at.index(places as usize) as u64 * self.block;
-        let (disk, len, cuts) = (NAME.into(), len as usize, self.cuts(part.cuts));
+        let len = (part.blocks * self.block()).min(room - self.block());
+        let places = (room - len) / self.block();
+        let offset = slot as u64 * room + part.at.index(places as usize) as u64 * self.block();
+        let (disk, len, cuts) = (self.name().into(), len as usize, self.cuts(part.cuts));
         match part.write {
             Some((seed, fua)) => Question::Write {
                 disk,
@@ -122,7 +163,8 @@ impl<'a> Scene<'a> {
     /// Transfers that are in the air at once.
     fn together(&mut self, parts: Vec<Part>, first: usize, polled: bool) {
         // Which of them meets sectors first that are bad once is chance.
-        let good = |slot: &usize| !self.once || *slot > 1;
+        let once = self.once;
+        let good = |slot: &usize| !once || *slot > 1;
         let slots = (0..PARTS).map(|i| (first + i * 3) % PARTS).filter(good);
         // A flush that goes to a polled queue is none on null_blk, and nobody polls for it for certain.
         let durably = !(polled && self.cache);
@@ -136,7 +178,7 @@ impl<'a> Scene<'a> {
 
     /// A disk with a virtual boundary takes no cuts but at pages.
     fn cuts(&self, cuts: Cuts) -> Cuts {
-        if self.virt_boundary {
+        if self.device().virt_boundary {
             Vec::new()
         } else {
             cuts
@@ -155,7 +197,7 @@ impl<'a> Scene<'a> {
                 let (offset, len) = self.place(at, blocks);
                 let cuts = self.cuts(cuts);
                 self.asked.push(Question::Write {
-                    disk: NAME.into(),
+                    disk: self.name().into(),
                     offset,
                     len: len as usize,
                     seed,
@@ -178,7 +220,7 @@ impl<'a> Scene<'a> {
                 len,
                 write: true,
             } => self.asked.push(Question::Write {
-                disk: NAME.into(),
+                disk: self.name().into(),
                 offset: at,
                 len: len as usize,
                 seed: 1,
@@ -192,25 +234,30 @@ impl<'a> Scene<'a> {
             } => self.read(at, len, Vec::new()),
             Operation::Discard { at, blocks } => {
                 let (offset, len) = self.place(at, blocks);
-                self.ask(&["discard", NAME, &offset.to_string(), &len.to_string()]);
+                self.ask(&[
+                    "discard",
+                    self.name(),
+                    &offset.to_string(),
+                    &len.to_string(),
+                ]);
             }
             Operation::Zero { at, blocks } => {
                 let (offset, len) = self.place(at, blocks);
                 self.ask(&[
                     "zero",
-                    NAME,
+                    self.name(),
                     &offset.to_string(),
                     &len.min(32768).to_string(),
                 ]);
             }
-            Operation::Flush => self.ask(&["flush", NAME]),
+            Operation::Flush => self.ask(&["flush", self.name()]),
             Operation::Cycle(change) => {
                 self.put("power", "0");
                 if let Some((name, text)) = change {
                     self.put(name, &text);
                 }
                 if let Some(block) = self.later.take() {
-                    self.block = block;
+                    self.devices[self.now].block = block;
                     self.put("blocksize", &block.to_string());
                 }
                 self.put("power", "1");
@@ -222,7 +269,7 @@ impl<'a> Scene<'a> {
                 let text = format!("{sign}{}-{}", BAD.0 + first.min(last), BAD.0 + last);
                 self.put("badblocks", &text);
             }
-            Operation::Values => self.ask(&["values", NAME]),
+            Operation::Values => self.ask(&["values", self.name()]),
         }
     }
 }

@@ -4,6 +4,9 @@
 
 use proptest::{collection::vec, prelude::*, sample::select};
 
+/// Names with their values, in the order in which they are set.
+pub type Settings = Vec<(&'static str, String)>;
+
 /// The attributes that may be changed while operations go on, each with texts that null_blk
 /// survives.
 pub fn change() -> impl Strategy<Value = (&'static str, String)> {
@@ -33,8 +36,28 @@ pub fn change() -> impl Strategy<Value = (&'static str, String)> {
     ]
 }
 
+/// The parameters of a driver whose devices share their tags, unless they are told otherwise.
+pub fn sharing() -> impl Strategy<Value = Settings> {
+    let depth = select(&[1u64, 2, 3, 8, 64][..]);
+    let flags = (any::<bool>(), any::<bool>());
+    (1..=4u64, 0..=3u64, depth, flags).prop_map(|(submit, poll, depth, (bitmap, plain))| {
+        let flag = |flag: bool| u64::from(flag);
+        // Blocking, lest null_blk sleeps where it must not (defect 6).
+        let all = [
+            ("shared_tags", 1),
+            ("blocking", 1),
+            ("submit_queues", submit),
+            ("poll_queues", poll),
+            ("hw_queue_depth", depth),
+            ("shared_tag_bitmap", flag(bitmap)),
+            ("no_sched", flag(plain)),
+        ];
+        all.map(|(name, value)| (name, value.to_string())).into()
+    })
+}
+
 /// The settings with which a device begins, besides the size of its blocks.
-pub fn beginning() -> impl Strategy<Value = Vec<(&'static str, String)>> {
+pub fn beginning() -> impl Strategy<Value = Settings> {
     let one = |name: &'static str| (Just(name), select(&["1", "0"][..]).prop_map(String::from));
     let cache = (
         Just("cache_size"),

@@ -24,6 +24,8 @@ pub struct Device {
     pub(super) on: bool,
     /// Whether there were polled queues at power-on.
     polls: bool,
+    /// Whether there are some among the queues that go with shared tags.
+    shared_polls: bool,
     /// In what company the transfer is that is asked about.
     pub(super) way: Way,
     pub(super) media: Media,
@@ -37,9 +39,10 @@ pub struct Device {
 
 impl Device {
     /// A device that was just made.
-    pub fn new(machine: Machine, in_c: bool) -> Self {
+    pub fn new(settings: Settings, machine: Machine, in_c: bool) -> Self {
         Self {
-            settings: Settings::default(),
+            shared_polls: settings.is("poll_queues"),
+            settings,
             machine,
             on: false,
             polls: false,
@@ -123,7 +126,10 @@ impl Device {
 
     /// Whether there are queues whose requests are polled for.
     pub(super) fn can_poll(&self) -> bool {
-        self.polls && self.settings.is("poll_queues")
+        match self.settings.is("shared_tags") {
+            true => self.shared_polls,
+            false => self.polls && self.settings.is("poll_queues"),
+        }
     }
 
     /// The queues of the other kind.

@@ -180,7 +180,7 @@ impl Settings {
         }
         new.set("cache_size", new.get("cache_size").min(u64::MAX >> 20));
         new.set("mbps", new.get("mbps").min(40960));
-        if new.get("hw_queue_depth") == 0 {
+        if new.get("hw_queue_depth") == 0 && !new.is("shared_tags") {
             return Err("EINVAL");
         }
         if !new.is("memory_backed") {
