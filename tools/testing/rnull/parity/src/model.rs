@@ -100,6 +100,11 @@ impl Model {
         }
     }
 
+    /// Whether null_blk would harm the kernel from here on.
+    pub fn is_dangerous(&self) -> bool {
+        self.devices.values().any(Device::overruns)
+    }
+
     fn words(&mut self, words: &[&str], answer: &Answer) -> Judgement {
         match *words {
             ["load", ref parameters @ ..] => {

@@ -22,6 +22,8 @@ pub struct Device {
     pub(super) settings: Settings,
     pub(super) machine: Machine,
     pub(super) on: bool,
+    /// Whether it was on with a cache.
+    ever_cached: bool,
     /// Whether there were polled queues at power-on.
     polls: bool,
     /// Whether there are some among the queues that go with shared tags.
@@ -45,6 +47,7 @@ impl Device {
             settings,
             machine,
             on: false,
+            ever_cached: false,
             polls: false,
             way: Way::Alone,
             media: Media::new(SECTORS),
@@ -84,6 +87,12 @@ impl Device {
             }
             _ => Right,
         }
+    }
+
+    /// Whether null_blk would write beyond its pages: it has a cache, or had one before, over blocks
+    /// larger than a page (defect 4).
+    pub fn overruns(&self) -> bool {
+        self.on && self.ever_cached && self.settings.block() > 4096
     }
 
     fn put(&mut self, name: &str, text: &str, answer: &Answer) -> Judgement {
@@ -161,6 +170,7 @@ impl Device {
                 }
             }
             if wanted == 1 && !self.on {
+                self.ever_cached |= self.settings.is("cache_size");
                 self.polls = self.settings.is("poll_queues");
             }
             self.on = wanted == 1;

@@ -11,6 +11,9 @@ use super::{
 use crate::{pattern::UNTOUCHED, question::Question};
 use Judgement::{Known, Right, Wrong};
 
+/// What a cache keeps free for what comes next, with some more to be sure.
+const ROOM: u64 = 256 << 10;
+
 /// In what company a transfer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
@@ -125,11 +128,23 @@ impl Device {
         if outcome.len > 0 {
             self.written_block = Some(block);
         }
-        let cached = self.settings.get("cache_size") > 0 && !fua;
+        // What fails is not flushed.
+        let through = fua && (self.settings.is("fua") || !outcome.said.starts_with('E'));
+        let cached = self.settings.get("cache_size") > 0 && !through;
         for (from, to) in &outcome.moved {
             for sector in from / SECTOR..to / SECTOR {
                 self.media.write(sector, content, cached);
             }
+        }
+        let size = self.settings.get("cache_size") << 20;
+        // rnull stores some pages before the cache is full. null_blk writes past it where a page is
+        // stored already.
+        if cached && (self.in_c || self.media.cached() + ROOM > size) {
+            self.media.leak();
+        }
+        // Without FUA the kernel makes the cache empty after it, with what else is in it by then.
+        if fua && !self.settings.is("fua") {
+            self.media.leak();
         }
         // After a write of its own that is to be durable the kernel makes the cache empty, too.
         if fua && self.way == Way::Alone && !outcome.said.starts_with('E') {

@@ -7,6 +7,9 @@ use crate::pattern;
 /// Bytes in a sector.
 pub const SECTOR: u64 = 512;
 
+/// Bytes in a page of a cache.
+const PAGE: u64 = 4096;
+
 /// What a write left in a sector: its seed, or nothing.
 pub type Content = u32;
 
@@ -40,17 +43,24 @@ impl Cell {
 
 /// The sectors of a device with those of its cache.
 #[derive(Clone, Debug)]
-pub struct Media(Vec<Cell>);
+pub struct Media {
+    cells: Vec<Cell>,
+    /// Whether something of the cache may have been stored before its time.
+    leaks: bool,
+}
 
 impl Media {
     /// Sectors that were never written.
     pub fn new(sectors: u64) -> Self {
-        Self(vec![Cell::default(); sectors as usize])
+        Self {
+            cells: vec![Cell::default(); sectors as usize],
+            leaks: false,
+        }
     }
 
     /// Writes a sector, into the cache or through it.
     pub fn write(&mut self, sector: u64, content: Content, cached: bool) {
-        let cell = &mut self.0[sector as usize];
+        let cell = &mut self.cells[sector as usize];
         if cached {
             cell.cached = Some(content);
         } else {
@@ -61,17 +71,32 @@ impl Media {
 
     /// Moves the whole cache to where it belongs.
     pub fn flush(&mut self) {
-        for cell in &mut self.0 {
+        self.leaks = false;
+        for cell in &mut self.cells {
             if let Some(content) = cell.cached.take() {
                 cell.store(content);
             }
         }
     }
 
-    /// Power is lost: what was cached may have been stored already, or not.
+    /// Takes note that something of the cache may be stored now, for whatever reason.
+    pub fn leak(&mut self) {
+        self.leaks = true;
+    }
+
+    /// How many bytes the cache takes, in whole pages.
+    pub fn cached(&self) -> u64 {
+        let pages = self.cells.chunks((PAGE / SECTOR) as usize);
+        let cached = |page: &&[Cell]| page.iter().any(|cell| cell.cached.is_some());
+        pages.filter(cached).count() as u64 * PAGE
+    }
+
+    /// Power is lost, and the cache with it; what may have been stored may be there.
     pub fn lose_power(&mut self) {
-        for cell in &mut self.0 {
-            if let Some(content) = cell.cached.take() {
+        let leaks = std::mem::take(&mut self.leaks);
+        for cell in &mut self.cells {
+            let lost = cell.cached.take().filter(|_| leaks);
+            if let Some(content) = lost {
                 if cell.stored != content && !cell.perhaps.contains(&content) {
                     cell.perhaps.push(content);
                 }
@@ -82,7 +107,7 @@ impl Media {
     /// Compares a sector with what was read from it; of several possibilities that one stays. On
     /// failure says what would have been right.
     pub fn read(&mut self, sector: u64, bytes: &[u8]) -> Result<(), Vec<Content>> {
-        let cell = &mut self.0[sector as usize];
+        let cell = &mut self.cells[sector as usize];
         if let Some(content) = cell.cached {
             return match is(content, sector, bytes) {
                 true => Ok(()),
@@ -127,11 +152,25 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_may_be_lost_but_not_come_back() {
+    fn a_cache_is_lost() {
+        let mut media = Media::new(16);
+        media.write(1, 5, false);
+        media.write(1, 6, true);
+        media.write(8, 6, true);
+        assert_eq!(media.cached(), 8192);
+        media.lose_power();
+        assert_eq!(media.read(1, &sector(1, 6)), Err(vec![5]));
+        assert!(media.read(1, &sector(1, 5)).is_ok());
+        assert_eq!(media.cached(), 0);
+    }
+
+    #[test]
+    fn a_cache_that_leaks_may_be_lost_but_not_come_back() {
         let mut media = Media::new(8);
         media.write(1, 5, false);
         media.write(1, 6, true);
         assert_eq!(media.read(1, &sector(1, 5)), Err(vec![6]));
+        media.leak();
         media.lose_power();
         assert!(media.read(1, &sector(1, 5)).is_ok());
         assert_eq!(media.read(1, &sector(1, 6)), Err(vec![5]));
