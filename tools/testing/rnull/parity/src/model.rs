@@ -36,6 +36,8 @@ pub struct Answer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
     Right,
+    /// As the other driver answers; the model knows no more.
+    Alike,
     /// Wrong in the way of a known defect of null_blk, the number of which is given.
     Known(u32),
     /// Wrong: what would be right.
@@ -45,7 +47,7 @@ pub enum Judgement {
 impl Judgement {
     fn weight(&self) -> u8 {
         match self {
-            Self::Right => 0,
+            Self::Right | Self::Alike => 0,
             Self::Known(_) => 1,
             Self::Wrong(_) => 2,
         }
@@ -98,6 +100,12 @@ impl Model {
             }
             _ => self.transfer(question, Way::Alone, &answers[0]),
         }
+    }
+
+    /// Whether the devices of both drivers are in the same state, as far as settings go.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let mut pairs = self.devices.iter().zip(&other.devices);
+        pairs.all(|(one, another)| one.0 == another.0 && one.1.is_like(another.1))
     }
 
     /// Whether null_blk would harm the kernel from here on.

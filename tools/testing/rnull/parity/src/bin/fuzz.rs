@@ -12,7 +12,7 @@ use parity::{
     model::{Answer, Judgement, Machine, Model},
     offer::Offer,
     question::Question,
-    system,
+    system, transcript,
 };
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use std::{
@@ -83,7 +83,9 @@ impl Bench {
         let mut alone = false;
         for (i, question) in questions.iter().enumerate() {
             alone |= models[0].is_dangerous();
-            let mut said = Vec::new();
+            // What was not alike before cannot be compared.
+            let like = models[0].is_like(&models[1]);
+            let (mut said, mut alike) = (Vec::new(), false);
             for (asker, model) in self.askers.iter_mut().zip(&mut models).skip(alone.into()) {
                 let answers = Self::answers(asker, question);
                 let name = asker.driver.name;
@@ -93,29 +95,44 @@ impl Bench {
                 self.tally.questions += 1;
                 let judgement = model.judge(question, &answers);
                 said.push((name, answers));
-                match judgement {
+                match &judgement {
                     Judgement::Right if asker.driver == RNULL => {
                         let all = said.iter().rev().take(1).flat_map(|(_, answers)| answers);
                         self.tally.bytes += all.map(|answer| answer.bytes.len()).sum::<usize>();
                     }
-                    Judgement::Right => {}
-                    Judgement::Known(defect) => *self.tally.defects.entry(defect).or_default() += 1,
-                    Judgement::Wrong(right) => {
-                        let said: Vec<String> = said
-                            .iter()
-                            .map(|(name, answers)| format!("{name} {}", show(question, answers)))
-                            .collect();
-                        return Err(format!(
-                            "{name}, question {}: {question}: {}; right is {right}",
-                            i + 1,
-                            said.join("; ")
-                        ));
+                    Judgement::Right | Judgement::Alike => {}
+                    Judgement::Known(defect) => {
+                        *self.tally.defects.entry(*defect).or_default() += 1
                     }
+                    Judgement::Wrong(right) => {
+                        let why = format!("{name}, question {}: {question}", i + 1);
+                        return Err(format!("{why}: {}; right is {right}", all(question, &said)));
+                    }
+                }
+                alike |= judgement == Judgement::Alike;
+            }
+            if let (true, [(_, theirs), (_, ours)]) = (alike, &said[..]) {
+                if theirs != ours && like {
+                    let said = differing(&theirs[0].said, &ours[0].said);
+                    return Err(format!("question {}: {question}: {said}", i + 1));
                 }
             }
         }
         Ok(())
     }
+}
+
+/// What all have said.
+fn all(question: &Question, said: &[(&str, Vec<Answer>)]) -> String {
+    let show =
+        |(name, answers): &(&str, Vec<Answer>)| format!("{name} {}", show(question, answers));
+    said.iter().map(show).collect::<Vec<_>>().join("; ")
+}
+
+/// What both have said, without what is the same in both.
+fn differing(theirs: &str, ours: &str) -> String {
+    let (theirs, ours) = transcript::difference(theirs, ours);
+    format!("null_blk '{theirs}', rnull '{ours}'")
 }
 
 /// Answers with what their bytes are.

@@ -71,6 +71,8 @@ pub enum Operation {
         count: u64,
     },
     Values,
+    /// What sysfs shows.
+    Disk,
 }
 
 fn cuts() -> impl Strategy<Value = Cuts> {
@@ -119,5 +121,6 @@ pub fn operation() -> impl Strategy<Value = Operation> {
         3 => change().prop_map(|(name, text)| Operation::Put(name, text)),
         2 => (any::<bool>(), 0..BAD.1, 1..20u64).prop_map(|(add, first, count)| Operation::Bad { add, first, count }),
         1 => Just(Operation::Values),
+        1 => Just(Operation::Disk),
     ]
 }

@@ -84,6 +84,7 @@ impl<'a> Scene<'a> {
         for device in 0..self.devices.len() {
             self.now = device;
             self.ask(&["values", self.name()]);
+            self.ask(&["disk", self.name()]);
             self.read(0, AREA / 2, Vec::new());
             self.read(AREA / 2, AREA / 2, Vec::new());
         }
@@ -270,6 +271,7 @@ impl<'a> Scene<'a> {
                 self.put("badblocks", &text);
             }
             Operation::Values => self.ask(&["values", self.name()]),
+            Operation::Disk => self.ask(&["disk", self.name()]),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{
     Answer, Judgement, Machine,
 };
 use crate::question::unescape;
-use Judgement::{Right, Wrong};
+use Judgement::{Alike, Right, Wrong};
 
 /// Sectors whose data is followed; tests stay within them.
 pub const SECTORS: u64 = 8192;
@@ -72,6 +72,8 @@ impl Device {
                     _ => self.put(attribute, &text, answer),
                 }
             }
+            ["disk", _] if self.on => Alike,
+            ["disk", _] => expect("no disk", answer),
             ["values", _] => self.values(answer),
             ["discard", _, offset, len] => {
                 let offered = self.settings.is("discard");
@@ -87,6 +89,11 @@ impl Device {
             }
             _ => Right,
         }
+    }
+
+    /// Whether all that can be seen of both but their data should be the same.
+    pub fn is_like(&self, other: &Self) -> bool {
+        (self.on, self.polls, &self.settings) == (other.on, other.polls, &other.settings)
     }
 
     /// Whether null_blk would write beyond its pages: it has a cache, or had one before, over blocks
