@@ -10,6 +10,8 @@ pub mod model;
 
 pub mod offer;
 
+pub mod watch;
+
 pub mod ask;
 
 pub mod module;

@@ -13,6 +13,7 @@ use parity::{
     offer::Offer,
     question::Question,
     system, transcript,
+    watch::Watch,
 };
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use std::{
@@ -39,6 +40,7 @@ struct Tally {
 const STANDARD: [&str; 2] = ["load", "nr_devices=0"];
 
 struct Bench {
+    watch: Watch,
     askers: [Asker; 2],
     machine: Machine,
     /// Whether the drivers are loaded with other parameters than those they begin with.
@@ -80,8 +82,10 @@ impl Bench {
             }
         }
         self.tally.devices += 1;
+        self.watch.begin(questions);
         let mut alone = false;
         for (i, question) in questions.iter().enumerate() {
+            self.watch.ask(i);
             alone |= models[0].is_dangerous();
             // What was not alike before cannot be compared.
             let like = models[0].is_like(&models[1]);
@@ -118,6 +122,7 @@ impl Bench {
                 }
             }
         }
+        self.watch.begin(&[]);
         Ok(())
     }
 }
@@ -243,6 +248,7 @@ fn main() {
             .unwrap_or(0),
     };
     let mut bench = Bench {
+        watch: Watch::new(),
         askers,
         machine,
         loaded: false,
