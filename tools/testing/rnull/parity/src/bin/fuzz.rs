@@ -85,12 +85,12 @@ impl Bench {
         self.watch.begin(questions);
         let mut alone = false;
         for (i, question) in questions.iter().enumerate() {
-            self.watch.ask(i);
             alone |= models[0].is_dangerous();
             // What was not alike before cannot be compared.
             let like = models[0].is_like(&models[1]);
             let (mut said, mut alike) = (Vec::new(), false);
             for (asker, model) in self.askers.iter_mut().zip(&mut models).skip(alone.into()) {
+                self.watch.ask(i, asker.driver.name);
                 let answers = Self::answers(asker, question);
                 let name = asker.driver.name;
                 if loud {
