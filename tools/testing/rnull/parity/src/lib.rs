@@ -22,6 +22,8 @@ pub mod sysfs;
 
 pub mod pattern;
 
+pub mod aio;
+
 pub mod ring;
 
 pub mod memory;

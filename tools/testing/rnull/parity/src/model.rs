@@ -17,7 +17,7 @@ pub mod bad;
 
 pub mod settings;
 
-use crate::question::Question;
+use crate::question::{By, Question};
 use device::Device;
 use io::Way;
 use settings::Settings;
@@ -91,8 +91,9 @@ impl Model {
                 let words: Vec<&str> = words.iter().map(String::as_str).collect();
                 self.words(&words, &answers[0])
             }
-            Question::Together { polled, parts } => {
-                let way = if *polled { Way::Polled } else { Way::Together };
+            Question::Together { by, parts } => {
+                let polled = *by == By::Polling;
+                let way = if polled { Way::Polled } else { Way::Together };
                 let judge = |(part, answer)| self.transfer(part, way, answer);
                 let judgements: Vec<_> = parts.iter().zip(answers).map(judge).collect();
                 let mut worst = judgements.into_iter().max_by_key(Judgement::weight);

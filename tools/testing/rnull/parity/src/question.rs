@@ -20,7 +20,7 @@
 //! | `sysfs NAME FILE TEXT` | written below /sys/block/NAME |
 //! | `write NAME OFFSET LEN SEED [fua] [cut=SKIP:LEN,...]` | |
 //! | `read NAME OFFSET LEN [cut=SKIP:LEN,...]` | with what the bytes are |
-//! | `together [polled] PART...` | of each part what it says; a part is `write` or `read` with `/` for blanks |
+//! | `together aio\|ring\|polled PART...` | of each part what it says; a part is `write` or `read` with `/` for blanks |
 //! | `discard`, `zero`, `secure-erase NAME OFFSET LEN`, `flush NAME` | |
 //! | `hold NAME`, `drop NAME` | keeps the disk open |
 //! | `lasts MS MS QUESTION...` | also whether it took a time between these |
@@ -29,6 +29,32 @@ use std::{fmt, str::FromStr};
 
 /// A buffer's pieces: (offset in page, length).
 pub type Cuts = Vec<(usize, usize)>;
+
+/// By what interface several transfers are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The older one, which waits for tags.
+    Aio,
+    /// io_uring.
+    Ring,
+    /// The same, and their ends are polled for.
+    Polling,
+}
+
+impl By {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Aio => "aio",
+            Self::Ring => "ring",
+            Self::Polling => "polled",
+        }
+    }
+
+    fn from_word(word: &str) -> Option<Self> {
+        let mut all = [Self::Aio, Self::Ring, Self::Polling].into_iter();
+        all.find(|by| by.word() == word)
+    }
+}
 
 /// What a driver is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,11 +78,7 @@ pub enum Question {
         cuts: Cuts,
     },
     /// Writes and reads that are under way at the same time.
-    Together {
-        /// Whether their ends are polled for.
-        polled: bool,
-        parts: Vec<Question>,
-    },
+    Together { by: By, parts: Vec<Question> },
 }
 
 impl Question {
@@ -151,14 +173,15 @@ impl FromStr for Question {
                 },
             }),
             Some(&"together") => {
-                let polled = words.get(1) == Some(&"polled");
-                let parts: Result<Vec<Self>, String> = words[1 + usize::from(polled)..]
+                let by = words.get(1).and_then(|word| By::from_word(word));
+                let by = by.ok_or_else(bad)?;
+                let parts: Result<Vec<Self>, String> = words[2..]
                     .iter()
                     .map(|part| part.replace('/', " ").parse())
                     .collect();
                 match parts {
                     Ok(parts) if parts.iter().all(Self::is_transfer) => {
-                        Ok(Self::Together { polled, parts })
+                        Ok(Self::Together { by, parts })
                     }
                     _ => Err(bad()),
                 }
@@ -200,8 +223,8 @@ impl fmt::Display for Question {
                 write!(f, "read {disk} {offset} {len}")?;
                 show_cuts(f, cuts)
             }
-            Self::Together { polled, parts } => {
-                write!(f, "together{}", if *polled { " polled" } else { "" })?;
+            Self::Together { by, parts } => {
+                write!(f, "together {}", by.word())?;
                 parts
                     .iter()
                     .try_for_each(|part| write!(f, " {}", part.to_string().replace(' ', "/")))
@@ -230,7 +253,7 @@ mod tests {
             "write a 0 4096 7 fua cut=2:10,0:512",
             "read a 0 512",
             "read a 0 512 cut=2:10",
-            "together write/a/0/512/7 read/b/512/1024/cut=2:10,0:512",
+            "together aio write/a/0/512/7 read/b/512/1024/cut=2:10,0:512",
             "together polled write/a/0/512/7/fua",
         ] {
             assert_eq!(line.parse::<Question>().unwrap().to_string(), line);
@@ -238,7 +261,7 @@ mod tests {
         assert!("write a b c".parse::<Question>().is_err());
         assert!("read a 0 512 cut=1".parse::<Question>().is_err());
         assert!("".parse::<Question>().is_err());
-        assert!("together flush/a".parse::<Question>().is_err());
+        assert!("together ring flush/a".parse::<Question>().is_err());
     }
 
     #[test]

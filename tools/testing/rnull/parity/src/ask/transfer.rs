@@ -4,9 +4,10 @@
 
 use super::Asker;
 use crate::{
+    aio,
     memory::Buffer,
     pattern,
-    question::Question,
+    question::{By, Question},
     ring::{self, Transfer},
     system::{self, verdict},
 };
@@ -98,7 +99,7 @@ impl Asker {
     /// Asks for a transfer, or for several.
     pub fn transfer(&mut self, question: &Question) -> Vec<Transferred> {
         match question {
-            Question::Together { polled, parts } => self.together(parts, *polled),
+            Question::Together { by, parts } => self.together(parts, *by),
             _ => self.alone(question).into_iter().collect(),
         }
     }
@@ -110,7 +111,7 @@ impl Asker {
         Some(prepared.end(done))
     }
 
-    fn together(&mut self, parts: &[Question], polled: bool) -> Vec<Transferred> {
+    fn together(&mut self, parts: &[Question], by: By) -> Vec<Transferred> {
         let mut all: Vec<Prepared<'_>> = parts.iter().filter_map(Prepared::new).collect();
         let mut disks = HashMap::new();
         for part in &all {
@@ -128,9 +129,14 @@ impl Asker {
             })
         });
         let mut transfers: Vec<_> = transfers.collect();
-        let mut done = match ring::run(&mut transfers, polled) {
+        let begin = |transfers: &mut [Transfer<'_>]| match by {
+            By::Aio => aio::run(transfers),
+            By::Ring => ring::run(transfers, false),
+            By::Polling => ring::run(transfers, true),
+        };
+        let mut done = match begin(&mut transfers) {
             Ok(done) => done.into_iter(),
-            Err(why) => panic!("io_uring: {why}"),
+            Err(why) => panic!("{by:?}: {why}"),
         };
         let end = |part: Prepared<'_>| {
             let done = match &disks[part.disk] {

@@ -3,8 +3,13 @@
 //! Operations on a device, in units that fit any block size.
 
 use super::settings::change;
-use crate::question::Cuts;
-use proptest::{collection::vec, option, prelude::*, sample::Index};
+use crate::question::{By, Cuts};
+use proptest::{
+    collection::vec,
+    option,
+    prelude::*,
+    sample::{select, Index},
+};
 
 /// How many transfers may be in the air at once.
 pub const PARTS: usize = 8;
@@ -45,7 +50,7 @@ pub enum Operation {
         parts: Vec<Part>,
         /// Where the first of them is.
         first: usize,
-        polled: bool,
+        by: By,
     },
     /// Where no block begins, or beyond the end.
     Odd {
@@ -109,8 +114,8 @@ pub fn operation() -> impl Strategy<Value = Operation> {
         8 => (at(), blocks(), 1..200u32, prop::bool::weighted(0.2), cuts()).prop_map(
             |(at, blocks, seed, fua, cuts)| Operation::Write { at, blocks, seed, fua, cuts }),
         8 => (at(), blocks(), cuts()).prop_map(|(at, blocks, cuts)| Operation::Read { at, blocks, cuts }),
-        5 => (vec(part(), 1..=PARTS), 0..PARTS, prop::bool::weighted(0.4)).prop_map(
-            |(parts, first, polled)| Operation::Together { parts, first, polled }),
+        5 => (vec(part(), 1..=PARTS), 0..PARTS, select(&[By::Aio, By::Aio, By::Ring, By::Polling, By::Polling][..])).prop_map(
+            |(parts, first, by)| Operation::Together { parts, first, by }),
         1 => (0..5000u64, 1..5000u64, any::<bool>(), any::<bool>()).prop_map(|(at, len, write, end)| {
             Operation::Odd { at: if end { (4 << 20) - 2500 + at } else { at }, len, write }
         }),

@@ -2,7 +2,9 @@
 
 //! What operations on one device come to, as questions.
 
-use super::operation::{Operation, Part, BAD, PARTS};
+mod together;
+
+use super::operation::{Operation, BAD};
 use super::settings::Settings;
 use crate::question::{Cuts, Question};
 use proptest::sample::Index;
@@ -26,6 +28,8 @@ pub struct Scene<'a> {
     now: usize,
     /// The size of blocks that a power cycle changes to.
     later: Option<u64>,
+    /// Whether there may be fewer tags than transfers.
+    shallow: bool,
     /// Whether there may be a cache.
     cache: bool,
     /// Whether bad sectors may become good when they are met.
@@ -41,6 +45,7 @@ impl<'a> Scene<'a> {
             devices: Vec::new(),
             now: 0,
             later,
+            shallow: false,
             cache: false,
             once: false,
             asked: Vec::new(),
@@ -49,6 +54,7 @@ impl<'a> Scene<'a> {
 
     /// Asks for the driver with other parameters.
     pub fn load(&mut self, parameters: Settings) {
+        self.shallow = true;
         let mut words = vec!["load".to_string(), "nr_devices=0".to_string()];
         words.extend(
             parameters
@@ -108,6 +114,7 @@ impl<'a> Scene<'a> {
     }
 
     fn put(&mut self, name: &str, text: &str) {
+        self.shallow |= name == "hw_queue_depth";
         self.cache |= name == "cache_size";
         self.once |= name == "badblocks_once";
         if name == "power" || self.attributes.iter().any(|known| known == name) {
@@ -132,49 +139,6 @@ impl<'a> Scene<'a> {
             at.index(((AREA - len) / self.block()) as usize + 1) as u64 * self.block(),
             len,
         )
-    }
-
-    /// A transfer in one of as many parts of the disk as there may be transfers. It does not reach
-    /// the next part, lest the block layer make one request of two.
-    fn part(&mut self, slot: usize, part: Part) -> Question {
-        self.now = part.disk.index(self.devices.len());
-        let room = AREA / PARTS as u64;
-        let len = (part.blocks * self.block()).min(room - self.block());
-        let places = (room - len) / self.block();
-        let offset = slot as u64 * room + part.at.index(places as usize) as u64 * self.block();
-        let (disk, len, cuts) = (self.name().into(), len as usize, self.cuts(part.cuts));
-        match part.write {
-            Some((seed, fua)) => Question::Write {
-                disk,
-                offset,
-                len,
-                seed,
-                fua,
-                cuts,
-            },
-            None => Question::Read {
-                disk,
-                offset,
-                len,
-                cuts,
-            },
-        }
-    }
-
-    /// Transfers that are in the air at once.
-    fn together(&mut self, parts: Vec<Part>, first: usize, polled: bool) {
-        // Which of them meets sectors first that are bad once is chance.
-        let once = self.once;
-        let good = |slot: &usize| !once || *slot > 1;
-        let slots = (0..PARTS).map(|i| (first + i * 3) % PARTS).filter(good);
-        // A flush that goes to a polled queue is none on null_blk, and nobody polls for it for certain.
-        let durably = !(polled && self.cache);
-        let part = |(slot, part): (usize, Part)| {
-            let write = part.write.map(|(seed, fua)| (seed, fua && durably));
-            self.part(slot, Part { write, ..part })
-        };
-        let parts = slots.zip(parts).map(part).collect();
-        self.asked.push(Question::Together { polled, parts });
     }
 
     /// A disk with a virtual boundary takes no cuts but at pages.
@@ -211,11 +175,7 @@ impl<'a> Scene<'a> {
                 let cuts = self.cuts(cuts);
                 self.read(offset, len, cuts);
             }
-            Operation::Together {
-                parts,
-                first,
-                polled,
-            } => self.together(parts, first, polled),
+            Operation::Together { parts, first, by } => self.together(parts, first, by),
             Operation::Odd {
                 at,
                 len,
