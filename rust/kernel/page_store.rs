@@ -44,8 +44,9 @@ mod cache;
 
 mod store;
 
+mod read;
 mod remove;
-mod transfer;
+mod write;
 
 mod copy;
 

@@ -19,6 +19,8 @@
 
 use crate::bindings;
 
+mod lend;
+
 mod iter;
 mod window;
 

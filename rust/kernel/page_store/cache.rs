@@ -19,13 +19,14 @@ use super::{
         Chunk,
         Part, //
     },
+    read,
     remove,
     sectors::Sectors,
-    transfer,
     tree::{
         Held,
         Tree, //
     },
+    write,
     PageStore, //
 };
 use crate::{
@@ -135,10 +136,7 @@ impl WriteCache {
         from: &mut Segments<'_, ToDisk>,
         len: u32,
     ) -> Result {
-        if len > from.remaining() {
-            return Err(EINVAL);
-        }
-        self.write_memory(scope.may_sleep(), false, at, len as usize, from)
+        self.write_segments(scope.may_sleep(), false, at, from, len)
     }
 
     /// As [`Self::write`], to the store, so that the cache has nothing of the range after that.
@@ -154,10 +152,7 @@ impl WriteCache {
         from: &mut Segments<'_, ToDisk>,
         len: u32,
     ) -> Result {
-        if len > from.remaining() {
-            return Err(EINVAL);
-        }
-        self.write_memory(scope.may_sleep(), true, at, len as usize, from)
+        self.write_segments(scope.may_sleep(), true, at, from, len)
     }
 
     /// Makes `len` bytes, from byte `at` on, read as zeros, here as in the store.
@@ -226,13 +221,28 @@ impl WriteCache {
                 if now.touched().both(cached(part)).is_empty() {
                     self.store.read_memory(at, now.len(), to)?;
                 } else {
-                    transfer::read_part(Some(held), now, to);
+                    read::read_part(Some(held), now, to);
                 }
                 at += now.len() as u64;
                 rest = later;
             }
         }
         Ok(())
+    }
+
+    /// As [`Self::write`] or [`Self::write_through`], for a caller that is known to sleep or not.
+    fn write_segments(
+        &self,
+        may_sleep: bool,
+        through: bool,
+        at: u64,
+        from: &mut Segments<'_, ToDisk>,
+        len: u32,
+    ) -> Result {
+        if len > from.remaining() {
+            return Err(EINVAL);
+        }
+        self.write_memory(may_sleep, through, at, len as usize, from)
     }
 
     pub(super) fn write_memory(
@@ -250,7 +260,7 @@ impl WriteCache {
             let piece = (PIECE - at % PIECE).min(end - at);
             self.make_room(may_sleep);
             let (tree, pages) = (&self.tree, self.block_pages);
-            transfer::write(tree, pages, may_sleep, at, piece as usize, from)?;
+            write::write_chunks(tree, pages, may_sleep, at, at + piece, from)?;
             if through {
                 self.settle(Chunk::new(at, at + piece), may_sleep)?;
             }

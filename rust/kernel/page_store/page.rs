@@ -26,7 +26,6 @@ use crate::{
         ToDisk,
         Window, //
     },
-    page::PAGE_SIZE,
     prelude::*,
     sync::{
         atomic::{
@@ -173,7 +172,7 @@ impl<'a> Page<'a> {
 ///
 /// # Invariants
 ///
-/// It owns `page`, all of whose bytes are initialised.
+/// It owns `page`, all of whose bytes are initialised, unless it is in a [`Blank`].
 pub(super) struct NewPage {
     page: Page<'static>,
 }
@@ -200,20 +199,6 @@ impl NewPage {
         Self::new(true, may_sleep)
     }
 
-    /// Allocates a page without waiting, and fills it with the start of `from`; [`None`] if `part`
-    /// is no whole page, `from` shorter than that, or there is no memory.
-    #[inline]
-    pub(super) fn filled(part: Part, from: &Window<'_, ToDisk>) -> Option<Self> {
-        if !part.is_page() || from.len() < PAGE_SIZE {
-            return None;
-        }
-        let new = Self::new(false, false).ok()?;
-        // INVARIANT: It was just allocated, and all of it written. The sectors say so.
-        new.page
-            .change(|_| Sectors::ALL, |page| page.write(part, from));
-        Some(new)
-    }
-
     /// Hands the page over.
     #[inline]
     pub(super) fn into_raw(self) -> *mut bindings::page {
@@ -225,5 +210,38 @@ impl Drop for NewPage {
     fn drop(&mut self) {
         // SAFETY: By the type invariants the page is ours.
         unsafe { bindings::page_store_free(self.page.raw.as_ptr()) };
+    }
+}
+
+/// A page in the making, of which a part is yet to be written.
+///
+/// # Invariants
+///
+/// All bytes of the page beside `part` are zeros.
+pub(super) struct Blank {
+    page: NewPage,
+    part: Part,
+}
+
+impl Blank {
+    /// Allocates a page for the writing of `part`, without waiting; [`None`] if there is no memory.
+    #[inline]
+    pub(super) fn new(part: Part) -> Option<Self> {
+        // INVARIANT: It was just allocated, and zeroed unless the part is all of it.
+        let page = NewPage::new(!part.is_page(), false).ok()?;
+        Some(Self { page, part })
+    }
+
+    /// Copies the start of `from` over the part.
+    #[inline]
+    pub(super) fn fill(self, from: &Window<'_, ToDisk>) -> NewPage {
+        let Self { page: new, part } = self;
+        if from.len() < part.len() {
+            new.page.zero(part);
+        }
+        // INVARIANT: The part was zeroed or is overwritten as a whole.
+        new.page
+            .change(|_| part.touched(), |page| page.write(part, from));
+        new
     }
 }

@@ -50,16 +50,26 @@ pub(super) fn end(at: u64, len: u64) -> Result<u64> {
     Ok(end)
 }
 
+/// The number of the page that byte `at` is in; [`end`] has seen to it that there is one.
+#[inline]
+fn page_of(at: u64) -> usize {
+    (at >> PAGE_SHIFT) as usize
+}
+
+/// Where in its page byte `at` is.
+#[inline]
+fn offset_of(at: u64) -> usize {
+    at as usize % PAGE_SIZE
+}
+
 /// What is left of a range of bytes whose pages are in the same leaf.
 ///
 /// # Invariants
 ///
-/// - `offset < PAGE_SIZE`.
-/// - The `left` bytes from byte `offset` of page `page` on end in a page of the same leaf.
+/// The `left` bytes from byte `at` on end in a page of the same leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chunk {
-    page: usize,
-    offset: usize,
+    at: u64,
     left: usize,
 }
 
@@ -71,10 +81,9 @@ impl Chunk {
         const BYTES: u64 = (LEAF_PAGES * PAGE_SIZE) as u64;
 
         let room = BYTES - at % BYTES;
-        // INVARIANT: The rest of a division is less than the divisor; `room` ends with the leaf.
+        // INVARIANT: `room` ends with the leaf.
         Self {
-            page: (at >> PAGE_SHIFT) as usize,
-            offset: (at % PAGE_SIZE as u64) as usize,
+            at,
             left: end.wrapping_sub(at).min(room) as usize,
         }
     }
@@ -83,8 +92,7 @@ impl Chunk {
     pub(super) fn of_block(page: usize, pages: usize) -> Self {
         // INVARIANT: A block does not reach over two leaves.
         Self {
-            page: page & !(pages - 1),
-            offset: 0,
+            at: ((page & !(pages - 1)) as u64) << PAGE_SHIFT,
             left: pages * PAGE_SIZE,
         }
     }
@@ -92,7 +100,7 @@ impl Chunk {
     /// The number of the page that the next byte is in.
     #[inline]
     pub(super) fn page(&self) -> usize {
-        self.page
+        page_of(self.at)
     }
 
     /// How many bytes are left.
@@ -106,9 +114,8 @@ impl Chunk {
     pub(super) fn part(&self) -> Option<Part> {
         // INVARIANT: It ends where the page does, if not before.
         (self.left > 0).then_some(Part {
-            page: self.page,
-            offset: self.offset,
-            len: self.left.min(PAGE_SIZE - self.offset),
+            at: self.at,
+            len: self.left.min(PAGE_SIZE - offset_of(self.at)),
         })
     }
 
@@ -116,14 +123,33 @@ impl Chunk {
     #[inline]
     pub(super) fn pass(&mut self, part: Part) {
         // INVARIANT: What is left starts with the next page, if it is not nothing.
-        self.page = self.page.wrapping_add(1);
-        self.offset = 0;
+        self.at = self.at.wrapping_add(part.len as u64);
         self.left = self.left.wrapping_sub(part.len);
+    }
+
+    /// Passes the next pages, as far as all of their bytes are left and `f` returns `true` for
+    /// them; returns what is left.
+    #[inline(always)]
+    pub(super) fn pass_pages(mut self, mut f: impl FnMut(Part) -> bool) -> Self {
+        if offset_of(self.at) == 0 {
+            while self.left >= PAGE_SIZE {
+                // INVARIANT: It is a page.
+                let part = Part {
+                    at: self.at,
+                    len: PAGE_SIZE,
+                };
+                if !f(part) {
+                    break;
+                }
+                self.pass(part);
+            }
+        }
+        self
     }
 
     /// Those of the next bytes that are in the same block of so many pages, a power of two.
     pub(super) fn block(&self, pages: usize) -> Self {
-        let start = (self.page & (pages - 1)) * PAGE_SIZE + self.offset;
+        let start = (self.page() & (pages - 1)) * PAGE_SIZE + offset_of(self.at);
         // INVARIANT: It is a part of the bytes that are left.
         Self {
             left: self.left.min(pages * PAGE_SIZE - start),
@@ -132,6 +158,7 @@ impl Chunk {
     }
 
     /// The parts of what is left, one for each page.
+    #[inline]
     pub(super) fn parts(mut self) -> impl Iterator<Item = Part> {
         iter::from_fn(move || {
             let part = self.part()?;
@@ -145,25 +172,33 @@ impl Chunk {
 ///
 /// # Invariants
 ///
-/// `offset + len <= PAGE_SIZE`.
+/// The `len` bytes from byte `at` on are in one page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Part {
-    page: usize,
-    offset: usize,
+    at: u64,
     len: usize,
 }
 
 impl Part {
+    /// The `len` bytes from `at` on, whose end [`end`] has returned; [`None`] if there are none, or
+    /// they are in several pages.
+    #[inline]
+    pub(super) fn single(at: u64, len: usize) -> Option<Self> {
+        let room = PAGE_SIZE - offset_of(at);
+        // INVARIANT: It ends where the page does, if not before.
+        (len.wrapping_sub(1) < room).then_some(Self { at, len })
+    }
+
     /// The number of the page.
     #[inline]
     pub(super) fn page(&self) -> usize {
-        self.page
+        page_of(self.at)
     }
 
     /// Where in the page the range starts.
     #[inline]
     pub(super) fn offset(&self) -> usize {
-        self.offset
+        offset_of(self.at)
     }
 
     /// The number of bytes.
@@ -178,13 +213,19 @@ impl Part {
         if self.is_page() {
             return Sectors::ALL;
         }
-        Sectors::touched(self.offset, self.len)
+        self.touched_in_page()
+    }
+
+    /// The same where it is not all of them. It is apart so that what copies pages stays small.
+    #[inline(never)]
+    fn touched_in_page(self) -> Sectors {
+        Sectors::touched(self.offset(), self.len)
     }
 
     /// The sectors that have no byte elsewhere.
     #[inline]
     pub(super) fn covered(&self) -> Sectors {
-        Sectors::within(self.offset, self.len)
+        Sectors::within(self.offset(), self.len)
     }
 
     /// Whether the range is a page.
@@ -201,7 +242,7 @@ impl Part {
             return self.split(self.len);
         }
         // In between, sector by sector.
-        self.split(GRANULE - self.offset % GRANULE)
+        self.split(GRANULE - self.offset() % GRANULE)
     }
 
     /// Divides it: its first bytes, `len` of them unless it is shorter, then the rest.
@@ -211,9 +252,8 @@ impl Part {
         // INVARIANT: The first ends where the second starts, which ends where `self` does.
         let first = Self { len, ..self };
         let rest = Self {
-            offset: self.offset.wrapping_add(len),
+            at: self.at.wrapping_add(len as u64),
             len: self.len - len,
-            ..self
         };
         (first, rest)
     }

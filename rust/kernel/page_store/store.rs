@@ -10,10 +10,11 @@ use super::{
         Chunk,
         Part, //
     },
+    read,
     remove,
     sectors::Sectors,
-    transfer,
-    tree::Tree, //
+    tree::Tree,
+    write, //
 };
 use crate::{
     block::{
@@ -262,7 +263,7 @@ impl PageStore {
 
     /// Adds those pages of a block that are missing; they are zeros, as before.
     pub(super) fn add_pages(&self, block: Chunk, may_sleep: bool) -> Result {
-        transfer::add_pages(&self.tree, block, may_sleep)
+        write::add_pages(&self.tree, block, may_sleep)
     }
 
     /// Copies over a block, at once, those sectors that `from` has of a part of it; returns whether
@@ -295,7 +296,7 @@ impl PageStore {
         len: usize,
         from: &mut impl Memory<ToDisk>,
     ) -> Result {
-        transfer::write(&self.tree, self.block_pages(), may_sleep, at, len, from)
+        write::write(&self.tree, self.block_pages(), may_sleep, at, len, from)
     }
 
     /// Copies `len` bytes to some memory, of which there must be as much.
@@ -305,7 +306,7 @@ impl PageStore {
         len: usize,
         to: &mut impl Memory<FromDisk>,
     ) -> Result {
-        transfer::read(&self.tree, self.block_pages(), at, len, to)
+        read::read(&self.tree, self.block_pages(), at, len, to)
     }
 
     /// As [`Self::remove`], for a caller that is known to sleep or not.

@@ -116,7 +116,7 @@ impl Tree {
 
     /// Waits until nobody else changes page `page` and its neighbours in the same leaf; [`None`]
     /// if there is no such leaf, hence no such page.
-    #[inline]
+    #[inline(always)]
     pub(super) fn hold(&self, page: usize) -> Option<Held<'_>> {
         loop {
             let walk = self.walk(page);

@@ -15,7 +15,6 @@ use super::{
         FromDisk,
         Segment, //
     },
-    window::Window,
 };
 use crate::{
     bindings,
@@ -150,77 +149,22 @@ impl<'a, D: Direction> Segments<'a, D> {
     pub fn skip_bytes(&mut self, bytes: u32) {
         let mut left = bytes.min(self.remaining);
         while left > 0 {
-            let Some(range) = self.range() else { break };
-            let len = (range.bv_len - self.done).min(self.in_bio).min(left);
+            let Some((_, _, most)) = self.range() else {
+                break;
+            };
+            let len = left.min(most);
             self.advance(len);
             left -= len;
         }
     }
 
-    /// Takes the next segment, of at most `max` bytes.
-    #[inline(always)]
-    pub(crate) fn next_up_to(&mut self, max: u32) -> Option<Segment<'a, D>> {
-        let max = max.min(self.remaining);
-        if max == 0 {
-            return None;
-        }
-        let range = self.range()?;
-        // Within the range, which may span many pages.
-        let at = range.bv_offset as usize + self.done as usize;
-        let (page, offset) = (at >> PAGE_SHIFT, at & (PAGE_SIZE - 1));
-        let len = (range.bv_len - self.done)
-            .min(self.in_bio)
-            .min(max)
-            .min((PAGE_SIZE - offset) as u32);
-        self.advance(len);
-        // SAFETY: The pages of a range are neighbours in the kernel's map of pages, and this one
-        // holds a byte of the range, so the pointer is that of a page.
-        let page = unsafe { NonNull::new_unchecked(range.bv_page.add(page)) };
-        // SAFETY: By the type invariants the page stays allocated during `'a`; `len` was limited to
-        // its end, and the direction is that of the type.
-        Some(unsafe { Segment::new(Piece::new(page, offset, len as usize)) })
-    }
-
-    /// Lends the next bytes, as many as can be addressed at once but at most `max`, then leaves out
-    /// what `f` took of them. Without a byte left, `f` is not called and [`None`] returned.
-    #[inline(always)]
-    pub(crate) fn with_window<R>(
-        &mut self,
-        max: usize,
-        f: impl FnOnce(&mut Window<'_, D>) -> R,
-    ) -> Option<R> {
-        let max = max.min(self.remaining as usize);
-        if max == 0 {
-            return None;
-        }
-        let range = self.range()?;
-        let at = range.bv_offset as usize + self.done as usize;
-        let mut len = max.min((range.bv_len - self.done).min(self.in_bio) as usize);
-        // SAFETY: By the type invariants the range has `len` bytes from here on, in neighbouring
-        // pages that stay allocated during `'a`. `len` becomes the number that was mapped.
-        let start = unsafe { bindings::bio_map(range.bv_page, at, &mut len) };
-        // SAFETY: `len` bytes were mapped, and the direction is that of the type.
-        let mut window = unsafe { Window::new(start.cast(), len) };
-        if !D::FILLS {
-            // SAFETY: These bytes are in the range.
-            unsafe { bindings::bio_flush(range.bv_page, at, len) };
-        }
-        let result = f(&mut window);
-        let taken = len.saturating_sub(window.len());
-        if D::FILLS {
-            // SAFETY: As above.
-            unsafe { bindings::bio_flush(range.bv_page, at, taken) };
-        }
-        // SAFETY: It is what was mapped last, and `f`, which knew it, is gone.
-        unsafe { bindings::bio_unmap(start) };
-        // It is no more than was left in the range.
-        self.advance(taken as u32);
-        Some(result)
-    }
-
-    /// Finds the range that the next byte is in; [`None`] if there is no byte left.
+    /// Finds the range that the next byte is in, how many of its bytes are done, and how many more
+    /// of them there are; [`None`] if there is no byte left.
     #[inline]
-    fn range(&mut self) -> Option<bindings::bio_vec> {
+    pub(super) fn range(&mut self) -> Option<(bindings::bio_vec, u32, u32)> {
+        if self.remaining == 0 {
+            return None;
+        }
         if self.in_bio == 0 {
             self.next_bio()?;
         }
@@ -229,12 +173,27 @@ impl<'a, D: Direction> Segments<'a, D> {
             // on, so the element exists.
             let range = unsafe { *(*self.bio).bi_io_vec.add(self.index as usize) };
             if self.done < range.bv_len {
-                return Some(range);
+                let left = (range.bv_len - self.done).min(self.in_bio);
+                return Some((range, self.done, left.min(self.remaining)));
             }
             // Used up, or empty from the start.
             self.index = self.index.wrapping_add(1);
             self.done = 0;
         }
+    }
+
+    /// The range that all of the next `len` bytes are in, with how many of its bytes are done;
+    /// [`None`] if that takes a look at another range, or `len` is 0.
+    #[inline]
+    pub(super) fn range_of(&self, len: u32) -> Option<(bindings::bio_vec, u32)> {
+        if len == 0 || len > self.in_bio || len > self.remaining {
+            return None;
+        }
+        // SAFETY: By the type invariants there are more bytes in the array from this element on, so
+        // the element exists.
+        let range = unsafe { *(*self.bio).bi_io_vec.add(self.index as usize) };
+        let end = u64::from(self.done) + u64::from(len);
+        (end <= u64::from(range.bv_len)).then_some((range, self.done))
     }
 
     /// Goes to the start of the next bio that has bytes; [`None`] if there is none.
@@ -267,7 +226,7 @@ impl<'a, D: Direction> Segments<'a, D> {
 
     /// Moves on by `len` bytes, all of which are in the range that [`Self::range`] found.
     #[inline]
-    fn advance(&mut self, len: u32) {
+    pub(super) fn advance(&mut self, len: u32) {
         // INVARIANT: As many bytes fewer are left as were passed.
         self.done = self.done.wrapping_add(len);
         self.in_bio -= len;
@@ -280,7 +239,18 @@ impl<'a, D: Direction> Iterator for Segments<'a, D> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        self.next_up_to(PAGE_SIZE as u32)
+        let (range, done, left) = self.range()?;
+        // Within the range, which may span many pages.
+        let at = range.bv_offset as usize + done as usize;
+        let (page, offset) = (at >> PAGE_SHIFT, at & (PAGE_SIZE - 1));
+        let len = left.min((PAGE_SIZE - offset) as u32);
+        self.advance(len);
+        // SAFETY: The pages of a range are neighbours in the kernel's map of pages, and this one
+        // holds a byte of the range, so the pointer is that of a page.
+        let page = unsafe { NonNull::new_unchecked(range.bv_page.add(page)) };
+        // SAFETY: By the type invariants the page stays allocated during `'a`; `len` was limited to
+        // its end, and the direction is that of the type.
+        Some(unsafe { Segment::new(Piece::new(page, offset, len as usize)) })
     }
 }
 

@@ -64,6 +64,14 @@ impl<D> Window<'_, D> {
         Some(first)
     }
 
+    /// Splits off all of the bytes.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Self {
+        let all = Self { ..*self };
+        self.clear();
+        all
+    }
+
     /// Leaves no byte.
     #[inline]
     pub(crate) fn clear(&mut self) {

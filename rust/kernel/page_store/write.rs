@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The copying of a range of bytes to a tree.
+//!
+//! It goes in chunks as reading does, each of which takes one lock more.
+
+use super::{
+    copy::Memory,
+    page::{
+        Blank,
+        NewPage,
+        Page, //
+    },
+    range::{
+        self,
+        Chunk,
+        Part, //
+    },
+    tree::{
+        Held,
+        Tree, //
+    },
+};
+use crate::{
+    block::bio::{
+        ToDisk,
+        Window, //
+    },
+    prelude::*, //
+};
+
+/// Copies `len` bytes into a tree with blocks of so many pages; the shortest way if they are few.
+#[inline(always)]
+pub(super) fn write(
+    tree: &Tree,
+    block_pages: usize,
+    may_sleep: bool,
+    at: u64,
+    len: usize,
+    from: &mut impl Memory<ToDisk>,
+) -> Result {
+    let end = range::end(at, len as u64)?;
+    if block_pages == 1 {
+        if let Some(part) = Part::single(at, len) {
+            // Most often that is all.
+            if tree
+                .hold(part.page())
+                .is_some_and(|held| write_all(held, part, from))
+            {
+                return Ok(());
+            }
+        }
+    }
+    write_chunks(tree, block_pages, may_sleep, at, end, from)
+}
+
+/// Copies a part of a page at once; `false` means that nothing was done, because that takes several
+/// windows, or there is no memory for the page.
+#[inline(always)]
+fn write_all(held: Held<'_>, part: Part, from: &mut impl Memory<ToDisk>) -> bool {
+    let Some(page) = held.page(part) else {
+        return insert_all(held, part, from).is_some();
+    };
+    from.all(part.len(), |bytes| write_page(page, part, &bytes))
+        .is_some()
+}
+
+/// The same for a page that is not there yet.
+#[inline(never)]
+fn insert_all(mut held: Held<'_>, part: Part, from: &mut impl Memory<ToDisk>) -> Option<()> {
+    let blank = Blank::new(part)?;
+    let new = from.all(part.len(), |bytes| blank.fill(&bytes))?;
+    held.insert(part, new);
+    Some(())
+}
+
+/// Copies over a part of a page.
+#[inline(always)]
+fn write_page(page: Page<'_>, part: Part, from: &Window<'_, ToDisk>) {
+    let touched = part.touched();
+    page.change(|old| old.with(touched), |page| page.write(part, from));
+}
+
+/// Copies to the bytes from `at` to `end`, which [`range::end`] has returned.
+#[inline(never)]
+pub(super) fn write_chunks(
+    tree: &Tree,
+    block_pages: usize,
+    may_sleep: bool,
+    at: u64,
+    end: u64,
+    from: &mut impl Memory<ToDisk>,
+) -> Result {
+    let mut at = at;
+    while at < end {
+        let mut chunk = Chunk::new(at, end);
+        at = at.wrapping_add(chunk.left() as u64);
+        loop {
+            let complete = match tree.hold(chunk.page()) {
+                None => false,
+                Some(mut held) if block_pages == 1 => write_pages(&mut held, &mut chunk, from),
+                Some(held) => write_blocks(&held, block_pages, &mut chunk, from),
+            };
+            if complete {
+                break;
+            }
+            // Memory is waited for with no lock held.
+            add_pages(tree, chunk.block(block_pages), may_sleep)?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies a chunk; `false` means that the next page is missing, with no memory for it at once.
+#[inline]
+fn write_pages(held: &mut Held<'_>, chunk: &mut Chunk, from: &mut impl Memory<ToDisk>) -> bool {
+    let mut rest = *chunk;
+    let complete = loop {
+        let mut missing = false;
+        // Whole parts, for as long as the window lasts.
+        let lent = from.window(rest.left(), |window| {
+            loop {
+                rest = write_run(held, rest, window);
+                let Some(part) = rest.part() else { break };
+                if let Some(page) = held.page(part) {
+                    let Some(bytes) = window.split_off(part.len()) else {
+                        break;
+                    };
+                    write_page(page, part, &bytes);
+                } else if !insert_page(held, part, window) {
+                    missing = true;
+                    break;
+                }
+                rest.pass(part);
+            }
+            window.len()
+        });
+        if rest.left() == 0 {
+            break true;
+        }
+        match lent {
+            _ if missing => break false,
+            // All of the window was used.
+            Some(0) => (),
+            // The next part reaches over its end.
+            Some(_) => rest = write_over(held, rest, from),
+            None => break true,
+        }
+    };
+    *chunk = rest;
+    complete
+}
+
+/// Copies over the next pages of a chunk, as far as they are there and the window lasts; returns
+/// what is left.
+///
+/// Its loop is what most of a large transfer costs, so it shares no registers with anything else.
+#[inline(never)]
+fn write_run(held: &Held<'_>, chunk: Chunk, from: &mut Window<'_, ToDisk>) -> Chunk {
+    let mut rest = from.take();
+    let chunk = chunk.pass_pages(|part| {
+        let page = held.page(part);
+        let copied = page.and_then(|page| {
+            let bytes = rest.split_off(part.len())?;
+            write_page(page, part, &bytes);
+            Some(())
+        });
+        copied.is_some()
+    });
+    *from = rest;
+    chunk
+}
+
+/// Adds a page with a part that the window has all bytes of; `false` if it has not, or there is no
+/// memory for the page.
+#[inline(never)]
+fn insert_page(held: &mut Held<'_>, part: Part, from: &mut Window<'_, ToDisk>) -> bool {
+    if from.len() < part.len() {
+        return false;
+    }
+    let Some(blank) = Blank::new(part) else {
+        return false;
+    };
+    held.insert(part, blank.fill(from));
+    from.split_off(part.len());
+    true
+}
+
+/// Copies the next part of a chunk from several windows; returns what is left.
+#[inline(never)]
+fn write_over(held: &Held<'_>, mut chunk: Chunk, from: &mut impl Memory<ToDisk>) -> Chunk {
+    let Some(part) = chunk.part() else {
+        return chunk;
+    };
+    let Some(page) = held.page(part) else {
+        return chunk;
+    };
+    let copy = |page: &Page<'_>| {
+        let mut rest = part;
+        while rest.len() > 0 {
+            let lent = from.window(rest.len(), |window| {
+                let (now, later) = rest.split(window.len());
+                page.write(now, window);
+                rest = later;
+                window.clear();
+            });
+            if lent.is_none() {
+                break;
+            }
+        }
+    };
+    page.change(|old| old.with(part.touched()), copy);
+    chunk.pass(part);
+    chunk
+}
+
+/// Copies a chunk block by block; `false` means that the next block has not all of its pages.
+#[inline(never)]
+fn write_blocks(
+    held: &Held<'_>,
+    block_pages: usize,
+    chunk: &mut Chunk,
+    from: &mut impl Memory<ToDisk>,
+) -> bool {
+    while chunk.left() > 0 {
+        let block = chunk.block(block_pages);
+        if !block.parts().all(|part| held.page(part).is_some()) {
+            return false;
+        }
+        for _ in block.parts() {
+            *chunk = write_over(held, *chunk, from);
+        }
+    }
+    true
+}
+
+/// Adds those pages of a block that are missing; they are zeros, as before.
+#[cold]
+pub(super) fn add_pages(tree: &Tree, block: Chunk, may_sleep: bool) -> Result {
+    for part in block.parts() {
+        if tree.walk(part.page()).page(part).is_some() {
+            continue;
+        }
+        let new = NewPage::zeroed(may_sleep)?;
+        let mut held = loop {
+            if let Some(held) = tree.hold(part.page()) {
+                break held;
+            }
+            tree.add_leaf(part.page(), may_sleep)?;
+        };
+        if held.page(part).is_none() {
+            held.insert(part, new);
+        }
+    }
+    Ok(())
+}
