@@ -26,6 +26,31 @@ __rust_helper void rust_helper_page_store_free(struct page *page)
 	__free_page(page);
 }
 
+/* Where a page that was taken out says which one was before it, if any. */
+__rust_helper struct page **rust_helper_page_store_link(struct page *page)
+{
+	return (struct page **)&page->lru.next;
+}
+
+/* Frees pages from @page on in as few steps as they go. */
+__rust_helper void rust_helper_page_store_free_chain(struct page *page)
+{
+	struct page *pages[16];
+	unsigned int count = 0;
+
+	while (page) {
+		struct page *next = (struct page *)page->lru.next;
+
+		set_page_private(page, 0);
+		pages[count++] = page;
+		page = next;
+		if (count == ARRAY_SIZE(pages) || !page) {
+			release_pages(pages, count);
+			count = 0;
+		}
+	}
+}
+
 __rust_helper unsigned long *rust_helper_page_store_word(struct page *page)
 {
 	return &page->private;

@@ -9,12 +9,12 @@
 //! # Exclusion
 //!
 //! A block device promises that a logical block is read and written as a whole, not that a request
-//! is. Pages are kept in leaves, 64 neighbours in each, and writers take the lock of the leaf:
+//! is. Pages are kept in leaves, each for 1 MiB, and writers take the lock of the leaf:
 //!
 //! ```text
 //!     XArray: leaf number -> leaf
 //!    +------+-------------------------+   +------+-------------------------+
-//!    | lock | page 0, 1, 2, .. 63     |   | lock | page 64, 65, 66, .. 127 |  ...
+//!    | lock | page 0, 1, 2, .. 255    |   | lock | page 256, 257, .. 511   |  ...
 //!    +------+-------------------------+   +------+-------------------------+
 //! ```
 //!
@@ -23,10 +23,13 @@
 //!
 //! # Cost
 //!
-//! To read 64 pages takes one RCU read section and one look-up, no locked operation, no store but
-//! to the reader's own memory. To write to them takes one lock more. There is one `memcpy` for each
-//! page, wherever the memory at the other end is contiguous. Jobs that use different leaves write
-//! to no cache line in common. A leaf takes 1 KiB.
+//! To read the pages of a leaf takes one RCU read section and one look-up, no locked operation, no
+//! store but to the reader's own memory. To write to them takes one lock more. There is one
+//! `memcpy` for each page, wherever the memory at the other end is contiguous. Jobs that use
+//! different leaves write to no cache line in common. A leaf has a pointer for each of its pages,
+//! which with its lock takes 4 KiB where pages have 4 KiB.
+//!
+//! Pages that were removed are freed together, by a callback of RCU for each leaf that had some.
 //!
 //! # Context
 //!
@@ -54,6 +57,7 @@ mod tree;
 
 mod leaf;
 
+mod chain;
 mod page;
 
 mod range;

@@ -97,7 +97,7 @@ impl WriteCache {
     pub fn new(store: Arc<PageStore>, bytes: u64, block_size: u32) -> impl PinInit<Self> {
         let pages = usize::try_from(bytes / PAGE_SIZE as u64).unwrap_or(usize::MAX);
         pin_init!(Self {
-            tree <- Tree::new(static_lock_class!()),
+            tree <- Tree::new(static_lock_class!(), true),
             store,
             room: pages.max(2 * PIECE_PAGES),
             next: Atomic::new(0),

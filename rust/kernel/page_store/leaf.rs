@@ -3,6 +3,7 @@
 //! A leaf of a tree: some neighbouring pages with the lock for changing them.
 
 use super::{
+    chain::Chain,
     page::{
         NewPage,
         Page, //
@@ -25,7 +26,9 @@ use crate::{
     types::Opaque,
 };
 use core::{
-    array, mem,
+    array,
+    cell::UnsafeCell,
+    mem,
     ptr::{
         self,
         NonNull, //
@@ -38,22 +41,30 @@ pub(super) struct Inside {
     pub(super) pages: usize,
     /// Whether the leaf was taken out of its tree.
     pub(super) gone: bool,
+    /// Whether RCU has the leaf, for [`Leaf::settle`].
+    reclaiming: bool,
+    /// Pages that were taken out since RCU got it.
+    removed: Chain,
 }
 
 /// A row of pages, some of which may be missing.
 ///
 /// # Invariants
 ///
-/// What is in `pages` is null or an order-0 page that belongs to the leaf alone, until RCU has
-/// freed it. It is changed under the lock.
+/// - What is in `pages` is null or an order-0 page that belongs to the leaf alone, until it is
+///   taken out. It is changed under the lock.
+/// - `head` and `waiting` belong to whoever has set `reclaiming`, then to RCU, which does not give
+///   them back before it is unset.
+/// - Whoever has a page of `waiting` found it before RCU got the leaf.
 #[pin_data]
 #[repr(C, align(64))]
 pub(super) struct Leaf {
     #[pin]
     pub(super) inside: SpinLock<Inside>,
-    /// For RCU, when the leaf is given up.
     #[pin]
     head: Opaque<bindings::callback_head>,
+    /// Pages that were taken out, and that RCU waits for.
+    waiting: UnsafeCell<Chain>,
     /// On cache lines that nobody writes to while no page comes or goes.
     pages: Row,
 }
@@ -74,11 +85,14 @@ impl Leaf {
                 Inside {
                     pages: 0,
                     gone: false,
+                    reclaiming: false,
+                    removed: Chain::new(),
                 },
                 c_str!("PageStore"),
                 class,
             ),
             head <- Opaque::uninit(),
+            waiting: UnsafeCell::new(Chain::new()),
             pages: Row(array::from_fn(|_| Atomic::new(ptr::null_mut()))),
         });
         // SAFETY: Allocating has no preconditions.
@@ -110,41 +124,101 @@ impl Leaf {
         self.pages.0[page % LEAF_PAGES].store(new.into_raw(), Release);
     }
 
-    /// Takes out the page with this number. Whoever has found it may go on to use it until the end
-    /// of its RCU read section.
-    pub(super) fn take(&self, inside: &mut Inside, page: usize) -> Option<NonNull<bindings::page>> {
+    /// Takes out the page with this number, if there is one; it is freed by [`Self::reclaim`].
+    /// Whoever has found it may go on to use it until the end of its RCU read section.
+    #[inline]
+    pub(super) fn take(&self, inside: &mut Inside, page: usize) -> bool {
         let slot = &self.pages.0[page % LEAF_PAGES];
-        let raw = NonNull::new(slot.load(Relaxed))?;
+        let Some(raw) = NonNull::new(slot.load(Relaxed)) else {
+            return false;
+        };
         inside.pages -= 1;
         slot.store(ptr::null_mut(), Relaxed);
-        Some(raw)
+        // SAFETY: By the type invariants the page belonged to the leaf, which does not have it now.
+        unsafe { inside.removed.push(raw) };
+        true
     }
 
-    /// Frees a leaf that has no pages, once nobody looks at it any more.
+    /// Frees the pages that were taken out, once nobody looks at them any more, and the leaf if it
+    /// is gone.
+    ///
+    /// All that are taken out while RCU waits have to wait for the next time, together.
     ///
     /// # Safety
     ///
-    /// The leaf must be out of its tree, and not be used except by those who found it there in an
-    /// RCU read section.
-    pub(super) unsafe fn give_up(leaf: NonNull<Self>) {
-        // SAFETY: The leaf is allocated, and nobody else uses its head.
-        unsafe { bindings::kvfree_call_rcu((*leaf.as_ptr()).head.get(), leaf.as_ptr().cast()) };
+    /// Whoever frees the leaf must wait as [`Self::free`] says.
+    #[inline]
+    pub(super) unsafe fn reclaim(&self, inside: &mut Inside) {
+        if !inside.reclaiming && (inside.gone || !inside.removed.is_empty()) {
+            inside.reclaiming = true;
+            // SAFETY: It was just set, so they are ours, and without it nothing is waiting.
+            unsafe { self.give_to_rcu(inside) };
+        }
+    }
+
+    /// Has [`Self::settle`] called after a grace period.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns `head` and `waiting`, which is empty, and gives them up.
+    unsafe fn give_to_rcu(&self, inside: &mut Inside) {
+        // INVARIANT: None of these can be found any more.
+        // SAFETY: By the safety requirement.
+        unsafe {
+            *self.waiting.get() = inside.removed.take();
+            bindings::call_rcu(self.head.get(), Some(Self::settle));
+        }
+    }
+
+    /// Frees what RCU has waited for.
+    ///
+    /// # Safety
+    ///
+    /// To be called by RCU alone. `head` must be that of a leaf.
+    unsafe extern "C" fn settle(head: *mut bindings::callback_head) {
+        // SAFETY: By the safety requirement. Nobody else frees the leaf while RCU has it.
+        let leaf = unsafe { &*crate::container_of!(Opaque::cast_from(head), Self, head) };
+        // SAFETY: By the type invariants `waiting` is ours. There was a grace period, so whoever
+        // has found one of the pages is done with it.
+        unsafe { (*leaf.waiting.get()).take().free() };
+        let Some(mut inside) = leaf.inside.try_lock() else {
+            // This may have interrupted the one who holds the lock.
+            // SAFETY: By the type invariants `head` is ours.
+            unsafe { bindings::call_rcu(head, Some(Self::settle)) };
+            return;
+        };
+        if !inside.removed.is_empty() {
+            // SAFETY: By the type invariants both are ours, and `waiting` is empty now.
+            unsafe { leaf.give_to_rcu(&mut inside) };
+        } else if inside.gone {
+            drop(inside);
+            // SAFETY: The leaf is out of its tree, has no pages, and `head` is ours. So it is only
+            // used by those who have found it in an RCU read section.
+            unsafe { bindings::kvfree_call_rcu(head, ptr::from_ref(leaf).cast_mut().cast()) };
+        } else {
+            // INVARIANT: RCU gives them back.
+            inside.reclaiming = false;
+        }
     }
 
     /// Frees a leaf with its pages.
     ///
     /// # Safety
     ///
-    /// Nobody must use it, or its pages, any more.
+    /// Nobody must use it, or its pages, any more. If there ever was a call of [`Self::reclaim`],
+    /// the caller must have waited for all callbacks of RCU, then for those that they made.
     pub(super) unsafe fn free(leaf: NonNull<Self>) {
         // SAFETY: The leaf is allocated, and ours alone.
-        for slot in unsafe { &(*leaf.as_ptr()).pages.0 } {
-            let page = slot.load(Relaxed);
-            if !page.is_null() {
+        let this = unsafe { leaf.as_ref() };
+        for slot in &this.pages.0 {
+            if let Some(page) = NonNull::new(slot.load(Relaxed)) {
                 // SAFETY: By the type invariants the page belongs to the leaf.
-                unsafe { bindings::page_store_free(page) };
+                unsafe { bindings::page_store_free(page.as_ptr()) };
             }
         }
+        let removed = this.inside.lock().removed.take();
+        // SAFETY: Nobody uses them.
+        unsafe { removed.free() };
         // SAFETY: It was allocated by `new`, and there is nothing in it to be dropped.
         unsafe { bindings::kfree(leaf.as_ptr().cast()) };
     }

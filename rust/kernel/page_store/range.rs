@@ -15,8 +15,8 @@ use crate::{
 };
 use core::iter;
 
-/// How many pages a leaf of the tree has: one look-up finds all of them.
-pub(super) const LEAF_PAGES: usize = 64;
+/// How many pages a leaf of the tree has, which is 1 MiB: one look-up finds all of them.
+pub(super) const LEAF_PAGES: usize = (1 << 20) / PAGE_SIZE;
 
 /// The most pages that a logical block spans: no block device has blocks beyond 64 KiB, but an
 /// architecture may have as large pages.

@@ -5,7 +5,8 @@
 use super::{
     range::{
         self,
-        Chunk, //
+        Chunk,
+        Part, //
     },
     tree::{
         Held,
@@ -21,42 +22,55 @@ use crate::{
 /// Makes `len` bytes read as zeros, and takes out the pages that hold nothing else.
 pub(super) fn remove(tree: &Tree, may_sleep: bool, at: u64, len: u64) -> Result {
     let end = range::end(at, len)?;
+    match Part::single(at, usize::try_from(len).unwrap_or(usize::MAX)) {
+        Some(part) => {
+            if let Some(mut held) = tree.hold(part.page()) {
+                remove_part(&mut held, part);
+                held.prune();
+            }
+        }
+        None => remove_chunks(tree, may_sleep, at, end),
+    }
+    Ok(())
+}
+
+/// Removes the bytes from `at` to `end`.
+#[inline(never)]
+fn remove_chunks(tree: &Tree, may_sleep: bool, at: u64, end: u64) {
     let mut at = at;
     while at < end {
-        // Only leaves that there are cost time.
-        let Some(found) = tree.next_leaf((at >> PAGE_SHIFT) as usize) else {
-            break;
-        };
-        at = at.max((found as u64) << PAGE_SHIFT);
-        if at >= end {
-            break;
-        }
         let chunk = Chunk::new(at, end);
-        at += chunk.left() as u64;
-        if let Some(held) = tree.hold(chunk.page()) {
-            remove_chunk(held, chunk);
+        if let Some(mut held) = tree.hold(chunk.page()) {
+            for part in chunk.parts() {
+                remove_part(&mut held, part);
+            }
+            held.prune();
+            at += chunk.left() as u64;
+        } else if let Some(found) = tree.next_leaf(chunk.page()) {
+            // Only leaves that there are cost time.
+            at = at.max((found as u64) << PAGE_SHIFT);
+        } else {
+            break;
         }
         if may_sleep {
             // SAFETY: The caller may sleep.
             unsafe { bindings::page_store_resched() };
         }
     }
-    Ok(())
 }
 
-/// Removes the bytes of a chunk.
-fn remove_chunk(mut held: Held<'_>, chunk: Chunk) {
-    for part in chunk.parts() {
-        let Some(page) = held.page(part) else {
-            continue;
-        };
+/// Removes a part of a page, if there is one.
+#[inline(always)]
+fn remove_part(held: &mut Held<'_>, part: Part) {
+    if part.is_page() {
+        // Nobody need see the zeros of a page that goes.
+        held.erase(part);
+    } else if let Some(page) = held.page(part) {
         let left = page.sectors().without(part.covered());
         if left.is_empty() {
-            // Nobody need see the zeros of a page that goes.
             held.erase(part);
         } else {
             page.change(|_| left, |page| page.zero(part));
         }
     }
-    held.prune();
 }

@@ -90,7 +90,7 @@ impl PageStore {
     /// ```
     pub fn new(block_size: u32) -> impl PinInit<Self> {
         pin_init!(Self {
-            tree <- Tree::new(static_lock_class!()),
+            tree <- Tree::new(static_lock_class!(), false),
             block_pages: Atomic::new(range::block_pages(block_size)),
         })
     }
@@ -124,7 +124,7 @@ impl PageStore {
             .store(range::block_pages(block_size), Relaxed);
     }
 
-    /// The number of pages that there are now, which costs nothing to ask.
+    /// The number of pages that there are now, to find out which each MiB with pages is looked at.
     ///
     /// # Examples
     ///

@@ -62,13 +62,14 @@ fn index(page: usize) -> usize {
 /// - `xa` is an initialised XArray whose entries are leaves, each owned by it alone; leaf `n` has
 ///   index `n + FIRST`.
 /// - A leaf leaves `xa` only to be freed after a grace period, or when the tree is dropped.
-/// - `barrier` was set before the first page was given to RCU, `pin` before there was one.
+/// - `barrier` was set before the first leaf was given to RCU, `pin` before there was one.
 #[pin_data(PinnedDrop)]
 pub(super) struct Tree {
     #[pin]
     xa: Opaque<bindings::xarray>,
     class: Pin<&'static LockClassKey>,
-    count: Atomic<usize>,
+    /// The number of pages, where it is asked for often. All who add pages write to it.
+    count: Option<Atomic<usize>>,
     barrier: Atomic<bool>,
     /// Keeps the code that frees pages, even if the tree is leaked.
     pin: SetOnce<ModulePin>,
@@ -82,14 +83,15 @@ unsafe impl Send for Tree {}
 unsafe impl Sync for Tree {}
 
 impl Tree {
-    /// An empty tree, whose locks are of this class.
-    pub(super) fn new(class: Pin<&'static LockClassKey>) -> impl PinInit<Self> {
+    /// An empty tree, whose locks are of this class, and which knows how many pages it has if
+    /// `counts`, else has to count them.
+    pub(super) fn new(class: Pin<&'static LockClassKey>, counts: bool) -> impl PinInit<Self> {
         // INVARIANT: There are no leaves yet.
         pin_init!(Self {
             // SAFETY: The slot is ours to be initialised.
             xa <- Opaque::ffi_init(|xa| unsafe { bindings::xa_init_flags(xa, 0) }),
             class,
-            count: Atomic::new(0),
+            count: counts.then(|| Atomic::new(0)),
             barrier: Atomic::new(false),
             pin: SetOnce::new(),
         })
@@ -97,7 +99,15 @@ impl Tree {
 
     /// The number of pages.
     pub(super) fn count(&self) -> usize {
-        self.count.load(Relaxed)
+        if let Some(count) = &self.count {
+            return count.load(Relaxed);
+        }
+        let (mut next, mut count) = (0, 0);
+        while let Some(first) = self.next_leaf(next) {
+            count += self.hold(first).map_or(0, |held| held.inside.pages);
+            next = first + LEAF_PAGES;
+        }
+        count
     }
 
     /// Begins to look at page `page` and its neighbours in the same leaf.
@@ -199,9 +209,18 @@ impl Tree {
 #[pinned_drop]
 impl PinnedDrop for Tree {
     fn drop(self: Pin<&mut Self>) {
+        if self.barrier.load(Relaxed) {
+            // A leaf that RCU has may be given to it once more when it comes back, with pages that
+            // were taken out meanwhile. It is not given a third time, since there are no others.
+            for _ in 0..2 {
+                // SAFETY: Stores are dropped where sleeping is allowed.
+                unsafe { bindings::rcu_barrier() };
+            }
+        }
         let mut index = 0;
         while let Some(leaf) = self.find_leaf(&mut index) {
-            // SAFETY: The array owned the leaf, and is destroyed without another look at it.
+            // SAFETY: The array owned the leaf, and is destroyed without another look at it. RCU
+            // was waited for.
             unsafe { Leaf::free(leaf) };
             index += 1;
             // SAFETY: Stores are dropped where sleeping is allowed.
@@ -209,10 +228,6 @@ impl PinnedDrop for Tree {
         }
         // SAFETY: The array is valid and not used again.
         unsafe { bindings::xa_destroy(self.xa.get()) };
-        if self.barrier.load(Relaxed) {
-            // SAFETY: Stores are dropped where sleeping is allowed.
-            unsafe { bindings::rcu_barrier() };
-        }
     }
 }
 
@@ -279,53 +294,39 @@ impl Held<'_> {
         // SAFETY: As in `Self::leaf`; it is not changed but by its own methods.
         let leaf = unsafe { self.leaf.as_ref() };
         leaf.insert(&mut self.inside, part.page(), new);
-        self.tree.count.add(1, Relaxed);
+        if let Some(count) = &self.tree.count {
+            count.add(1, Relaxed);
+        }
     }
 
     /// Takes out the page of `part`, if there is one. Walkers may use it until they end.
+    #[inline]
     pub(super) fn erase(&mut self, part: Part) {
-        /// Frees a page.
-        ///
-        /// # Safety
-        ///
-        /// `head` must be that of a page which nobody uses any more.
-        unsafe extern "C" fn free(head: *mut bindings::callback_head) {
-            // SAFETY: `head` is a member of a page.
-            let page = unsafe {
-                crate::container_of!(head, bindings::page, __bindgen_anon_1.callback_head)
-            };
-            // SAFETY: Nobody uses the page any more.
-            unsafe { bindings::page_store_free(page) };
-        }
-
         // SAFETY: As in `Self::leaf`; it is not changed but by its own methods.
         let leaf = unsafe { self.leaf.as_ref() };
-        let Some(raw) = leaf.take(&mut self.inside, part.page()) else {
-            return;
-        };
-        self.tree.count.fetch_sub(1, Relaxed);
-        // INVARIANT: Set before the page is given to RCU.
-        self.tree.barrier.store(true, Relaxed);
-        // SAFETY: The page belonged to the leaf. Walkers still use `page->private`, which is not in
-        // the same place as this member; after a grace period no walker is left. `barrier` is set,
-        // so `free` has been called before the pin goes, which keeps it.
-        unsafe {
-            let head = &raw mut (*raw.as_ptr()).__bindgen_anon_1.callback_head;
-            bindings::call_rcu(head, Some(free));
+        if leaf.take(&mut self.inside, part.page()) {
+            if let Some(count) = &self.tree.count {
+                count.fetch_sub(1, Relaxed);
+            }
         }
     }
 
-    /// Takes the leaf out of the tree if it has no pages.
+    /// Sees to it that what was taken out is freed; takes the leaf out of the tree if it has no
+    /// pages.
+    #[inline]
     pub(super) fn prune(mut self) {
-        if self.inside.pages > 0 {
-            return;
+        if self.inside.pages == 0 {
+            self.inside.gone = true;
+            // SAFETY: The array is valid; it owns this leaf under this index.
+            unsafe { bindings::xa_erase(self.tree.xa.get(), index(self.page)) };
         }
-        self.inside.gone = true;
-        // SAFETY: The array is valid; it owns this leaf under this index.
-        unsafe { bindings::xa_erase(self.tree.xa.get(), index(self.page)) };
-        // SAFETY: It was taken out, and is marked, so only those who have found it use it, for as
-        // long as their walk lasts.
-        unsafe { Leaf::give_up(self.leaf) };
+        // INVARIANT: Set before the leaf is given to RCU.
+        self.tree.barrier.store(true, Relaxed);
+        // SAFETY: As in `Self::leaf`; it is not changed but by its own methods.
+        let leaf = unsafe { self.leaf.as_ref() };
+        // SAFETY: `barrier` is set, so the tree waits for RCU when it is dropped, before the pin
+        // goes, which keeps the code of the callback.
+        unsafe { leaf.reclaim(&mut self.inside) };
     }
 }
 
@@ -346,7 +347,7 @@ mod tests {
 
     #[test]
     fn what_was_found_stays_until_the_walk_ends() -> Result {
-        let tree = KBox::pin_init(Tree::new(static_lock_class!()), GFP_KERNEL)?;
+        let tree = KBox::pin_init(Tree::new(static_lock_class!(), true), GFP_KERNEL)?;
         let part = Chunk::new(0, PAGE_SIZE as u64).part().ok_or(EINVAL)?;
         let new = NewPage::zeroed(true)?;
         tree.add_leaf(0, true)?;

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Pages that were taken out of a store, to be freed together.
+
+use crate::bindings;
+use core::{
+    mem,
+    ptr::{
+        self,
+        NonNull, //
+    },
+};
+
+/// A chain of pages, whose links are in the pages' own `struct page`.
+///
+/// Dropping it frees nothing: it cannot know who still looks at the pages.
+///
+/// # Invariants
+///
+/// `first` is null or an order-0 page of a store, and so is the one that each is linked to. They
+/// belong to the chain, except that those who have found them in the store may still read them.
+pub(super) struct Chain {
+    first: *mut bindings::page,
+}
+
+impl Chain {
+    /// A chain without pages.
+    #[inline]
+    pub(super) const fn new() -> Self {
+        // INVARIANT: There are no pages.
+        Self {
+            first: ptr::null_mut(),
+        }
+    }
+
+    /// Whether there are no pages.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_null()
+    }
+
+    /// Adds a page.
+    ///
+    /// # Safety
+    ///
+    /// `page` must be an order-0 page of a store that belongs to the caller, who gives it away.
+    #[inline]
+    pub(super) unsafe fn push(&mut self, page: NonNull<bindings::page>) {
+        // SAFETY: By the safety requirement. The link is not where the word is that readers use.
+        unsafe { *bindings::page_store_link(page.as_ptr()) = self.first };
+        // INVARIANT: It was given to us.
+        self.first = page.as_ptr();
+    }
+
+    /// Takes all pages.
+    #[inline]
+    pub(super) fn take(&mut self) -> Self {
+        mem::replace(self, Self::new())
+    }
+
+    /// Frees the pages.
+    ///
+    /// # Safety
+    ///
+    /// Nobody must use them any more.
+    pub(super) unsafe fn free(self) {
+        // SAFETY: By the type invariants and the safety requirement.
+        unsafe { bindings::page_store_free_chain(self.first) };
+    }
+}
