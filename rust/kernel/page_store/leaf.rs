@@ -33,6 +33,10 @@ use core::{
         self,
         NonNull, //
     },
+    sync::atomic::{
+        compiler_fence,
+        Ordering::SeqCst, //
+    },
 };
 
 /// What changes under the lock of a leaf.
@@ -65,6 +69,8 @@ pub(super) struct Leaf {
     head: Opaque<bindings::callback_head>,
     /// Pages that were taken out, and that RCU waits for.
     waiting: UnsafeCell<Chain>,
+    /// Whether somebody holds the lock, where the lock itself does not know.
+    held: Atomic<bool>,
     /// On cache lines that nobody writes to while no page comes or goes.
     pages: Row,
 }
@@ -93,6 +99,7 @@ impl Leaf {
             ),
             head <- Opaque::uninit(),
             waiting: UnsafeCell::new(Chain::new()),
+            held: Atomic::new(false),
             pages: Row(array::from_fn(|_| Atomic::new(ptr::null_mut()))),
         });
         // SAFETY: Allocating has no preconditions.
@@ -102,6 +109,18 @@ impl Leaf {
         // divides the size; it stays where it is.
         unsafe { init.__pinned_init(new.as_ptr()) }?;
         Ok(new)
+    }
+
+    /// To be told by the holder of the lock, from taking it until giving it back.
+    ///
+    /// On a single processor a spinlock is nothing, and to try it always succeeds, also for the
+    /// callback of RCU that interrupts its holder.
+    #[inline(always)]
+    pub(super) fn set_held(&self, held: bool) {
+        if !cfg!(CONFIG_SMP) {
+            self.held.store(held, Relaxed);
+            compiler_fence(SeqCst);
+        }
     }
 
     /// The page with this number, which belongs into this leaf; [`None`] if there is none.
@@ -181,7 +200,9 @@ impl Leaf {
         // SAFETY: By the type invariants `waiting` is ours. There was a grace period, so whoever
         // has found one of the pages is done with it.
         unsafe { (*leaf.waiting.get()).take().free() };
-        let Some(mut inside) = leaf.inside.try_lock() else {
+        let interrupts = !cfg!(CONFIG_SMP) && leaf.held.load(Relaxed);
+        let inside = (!interrupts).then(|| leaf.inside.try_lock()).flatten();
+        let Some(mut inside) = inside else {
             // This may have interrupted the one who holds the lock.
             // SAFETY: By the type invariants `head` is ours.
             unsafe { bindings::call_rcu(head, Some(Self::settle)) };

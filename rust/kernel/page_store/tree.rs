@@ -133,6 +133,8 @@ impl Tree {
             let leaf = walk.leaf?;
             // SAFETY: The walk, which the guard does not outlive, keeps the leaf allocated.
             let inside = unsafe { &(*leaf.as_ptr()).inside }.lock();
+            // SAFETY: As above.
+            unsafe { leaf.as_ref() }.set_held(true);
             if !inside.gone {
                 // INVARIANT: The lock was just taken, and the leaf is in the tree.
                 return Some(Held {
@@ -145,6 +147,8 @@ impl Tree {
             }
             // It left the tree before the lock was given back, so the next look finds another leaf
             // or none.
+            // SAFETY: As above.
+            unsafe { leaf.as_ref() }.set_held(false);
         }
     }
 
@@ -327,6 +331,14 @@ impl Held<'_> {
         // SAFETY: `barrier` is set, so the tree waits for RCU when it is dropped, before the pin
         // goes, which keeps the code of the callback.
         unsafe { leaf.reclaim(&mut self.inside) };
+    }
+}
+
+impl Drop for Held<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // The lock is given back after this.
+        self.leaf().set_held(false);
     }
 }
 
