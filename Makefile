@@ -16,7 +16,7 @@ test: ## all tests, with a summary (FULL=1: all guest tests on the debug kernel,
 	@tools/testing/rnull/run
 
 soak: ## queues, power, rmdir, unload, CPUs: each changed 1000 times under I/O, on both kernels
-	@ROUNDS=1000 RNULL_PATIENCE=40 tools/testing/rnull/run soak debug-soak
+	@ROUNDS=1000 RNULL_PATIENCE=40 tools/testing/rnull/run soak full-soak
 
 fuzz: ## null_blk beside rnull at random (SECONDS=600, SEED=1, or REPLAY=file with the questions of a failure)
 	@tools/testing/rnull/parity/fuzz "$(or $(SECONDS),600)" "$(or $(SEED),1)" $(REPLAY)
