@@ -102,6 +102,8 @@ mod operations;
 
 mod tag_set;
 
+mod tag_options;
+
 mod vtable;
 
 mod shared;
@@ -159,8 +161,6 @@ pub use self::{
         TimeoutAction,
         Timer, //
     },
-    tag_set::{
-        TagSet,
-        TagSetOptions, //
-    },
+    tag_options::TagSetOptions,
+    tag_set::TagSet, //
 };
