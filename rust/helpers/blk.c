@@ -135,6 +135,27 @@ __rust_helper void rust_helper_blk_unstop_queue(struct blk_mq_hw_ctx *hctx)
 	clear_bit(BLK_MQ_S_STOPPED, &hctx->state);
 }
 
+__rust_helper void rust_helper_blk_start_all_queues(struct blk_mq_tag_set *set)
+{
+	struct request_queue *q;
+
+	mutex_lock(&set->tag_list_lock);
+	list_for_each_entry(q, &set->tag_list, tag_set_list)
+		rust_helper_blk_start_queues(q);
+	mutex_unlock(&set->tag_list_lock);
+}
+
+/* While a disk is in use, it cannot be frozen, and so its hardware queues stay. */
+__rust_helper bool rust_helper_blk_use_queue(struct request_queue *q)
+{
+	return percpu_ref_tryget(&q->q_usage_counter);
+}
+
+__rust_helper void rust_helper_blk_unuse_queue(struct request_queue *q)
+{
+	percpu_ref_put(&q->q_usage_counter);
+}
+
 struct blk_add_work {
 	struct work_struct work;
 	struct gendisk *disk;

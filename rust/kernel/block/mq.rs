@@ -124,6 +124,8 @@ mod queues;
 
 mod disk_data;
 
+mod change;
+
 mod map;
 
 mod context;

@@ -180,7 +180,7 @@ impl<T: Operations> GenDiskBuilder<T> {
         self.validate()?;
         let pin = ModulePin::new(self.owner)?;
         let operations = DiskOperations::new(self.owner)?;
-        let data = KBox::pin_init(TagSet::disk_data(queue_data), GFP_KERNEL)?;
+        let data = KBox::pin_init(self.tag_set.disk_data(queue_data), GFP_KERNEL)?;
         let disk = self.alloc(&data)?;
         // SAFETY: Nobody else knows the disk yet.
         unsafe { self.fill(disk, name, operations) };

@@ -4,13 +4,19 @@
 //!
 //! C header: [`include/linux/hrtimer.h`](srctree/include/linux/hrtimer.h)
 
-use super::Operations;
+use super::{
+    change::Change,
+    Operations, //
+};
 use crate::{
     bindings,
     prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
     },
     time::Delta,
     types::Opaque, //
@@ -32,13 +38,14 @@ pub(super) type Callback =
 /// # Invariants
 ///
 /// `timer` is set up by `hrtimer_setup`. While it runs, `queue` points to a queue that is valid,
-/// and was made with this.
+/// and was made with this. `change` is that of the tag set of the disk.
 // The data comes first, so that a pointer to all of it is one to the data.
 #[repr(C)]
 #[pin_data(PinnedDrop)]
 pub(crate) struct DiskData<T: Operations> {
     #[pin]
     data: T::QueueData,
+    change: Arc<Change>,
     queue: Atomic<*mut bindings::request_queue>,
     #[pin]
     timer: Opaque<bindings::hrtimer>,
@@ -53,10 +60,12 @@ unsafe impl<T: Operations> Sync for DiskData<T> {}
 impl<T: Operations> DiskData<T> {
     pub(super) fn new(
         callback: Callback,
+        change: Arc<Change>,
         data: impl PinInit<T::QueueData, Error>,
     ) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             data <- data,
+            change,
             queue: Atomic::new(ptr::null_mut()),
             // INVARIANT: Set up here, and not running.
             timer <- Opaque::ffi_init(|slot| {
@@ -77,6 +86,11 @@ impl<T: Operations> DiskData<T> {
     #[inline]
     pub(crate) fn data(&self) -> &T::QueueData {
         &self.data
+    }
+
+    /// What keeps the hardware queues of the disk.
+    pub(super) fn change(&self) -> &Change {
+        &self.change
     }
 
     /// Starts the timer, or starts it anew, to expire after `delay`.

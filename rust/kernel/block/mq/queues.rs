@@ -84,6 +84,13 @@ impl<'q, T: Operations> Queues<'q, T> {
         unsafe { &*(*self.queue.as_ptr()).queuedata.cast::<DiskData<T>>() }
     }
 
+    /// Runs `f` while the hardware queues stay. If they are just being replaced, there is no
+    /// request to be stopped, and whoever replaces them starts them afterwards.
+    fn unless_replaced(self, f: impl FnOnce(*mut bindings::request_queue)) {
+        // SAFETY: By the type invariant; the data of a disk has the change of its tag set.
+        unsafe { self.disk_data().change().unless_begun(self.queue, f) };
+    }
+
     /// What the driver keeps for the disk.
     pub fn data(self) -> &'q T::QueueData {
         self.disk_data().data()
@@ -91,17 +98,23 @@ impl<'q, T: Operations> Queues<'q, T> {
 
     /// Lets no more requests come, but for those that come already.
     ///
+    /// When the number of queues changes, they are started.
+    ///
     /// Whoever stops the queues has to see to it that they are started: a disk whose queues are
     /// stopped cannot be removed, nor can the number of its queues be changed.
     pub fn stop(self) {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::blk_stop_queues(self.queue.as_ptr()) };
+        self.unless_replaced(|queue| {
+            // SAFETY: By the type invariant, and the hardware queues stay meanwhile.
+            unsafe { bindings::blk_stop_queues(queue) }
+        });
     }
 
     /// Lets requests come again to those queues that are stopped, from another task.
     pub fn start(self) {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::blk_start_queues(self.queue.as_ptr()) };
+        self.unless_replaced(|queue| {
+            // SAFETY: By the type invariant, and the hardware queues stay meanwhile.
+            unsafe { bindings::blk_start_queues(queue) }
+        });
     }
 
     /// Has [`Operations::tick`] called after `delay`, instead of when it was to be called before.

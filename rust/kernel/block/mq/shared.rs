@@ -3,6 +3,7 @@
 //! The part of a tag set that callbacks see.
 
 use super::{
+    change::Change,
     hw_queue::Retired,
     map::{
         Maps,
@@ -12,7 +13,8 @@ use super::{
 };
 use crate::{
     bindings,
-    prelude::*, //
+    prelude::*,
+    sync::Arc, //
 };
 
 /// What `driver_data` of C's tag set points to.
@@ -21,6 +23,7 @@ use crate::{
 #[pin_data]
 pub(super) struct Shared<T: Operations> {
     pub(super) maps: Maps,
+    pub(super) change: Arc<Change>,
     #[pin]
     pub(super) retired: Retired<T>,
     #[pin]
@@ -34,6 +37,7 @@ impl<T: Operations> Shared<T> {
     ) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             maps: Maps::new(counts),
+            change: Arc::new(Change::new(), GFP_KERNEL)?,
             retired <- Retired::new(),
             data <- data,
         }? Error)

@@ -8,6 +8,7 @@ use super::{
     disk_data::DiskData,
     shared::Shared,
     vtable::Vtable,
+    Context,
     Operations,
     QueueCounts,
     TagSetOptions, //
@@ -145,16 +146,32 @@ impl<T: Operations> TagSet<T> {
     ///
     /// Fails with `EINVAL` if the counts make no sense for this tag set, `ENOMEM` if the queues
     /// could not be made. After a failure the old counts are in force.
+    ///
+    /// C makes every queue anew, also those that are to stay. If it finds no memory for one of
+    /// these, it tries again; if it finds none then, it follows a null pointer before this returns,
+    /// and before any code of a driver can: the kernel reports that, and the tag set with its disks
+    /// is out of use for good.
     pub fn set_queue_counts(&self, counts: QueueCounts) -> Result {
         // SAFETY: By the type invariant; the field does not change any more.
         let maps = unsafe { (*self.inner.get()).nr_maps };
         let counts = counts.validate(nr_cpu_ids(), maps)?;
-        let total = counts.total().ok_or(EINVAL)?;
+        let total = counts.total().ok_or(EINVAL)?.try_into()?;
 
         let _resize = self.resize.lock();
+        self.shared.change.begin();
+        // C may use again what it took down last time, so no callback may know that any more. One
+        // that must not sleep has been waited for.
+        if T::Context::MAY_SLEEP {
+            self.wait_for_callbacks();
+        }
         self.shared.maps.ask(counts);
         // SAFETY: By the type invariant.
-        unsafe { bindings::blk_mq_update_nr_hw_queues(self.inner.get(), total.try_into()?) };
+        unsafe { bindings::blk_mq_update_nr_hw_queues(self.inner.get(), total) };
+        self.shared.change.end();
+        // Whoever wanted to start them meanwhile may have been unable to.
+        //
+        // SAFETY: By the type invariant.
+        unsafe { bindings::blk_start_all_queues(self.inner.get()) };
         self.reap_locked();
         let mapped = self.shared.maps.mapped();
         self.shared.maps.ask(mapped);
@@ -165,11 +182,12 @@ impl<T: Operations> TagSet<T> {
         }
     }
 
-    /// Makes what C's queue of a disk is to point to.
+    /// Makes what C's queue of a disk on this tag set is to point to.
     pub(crate) fn disk_data(
+        &self,
         data: impl PinInit<T::QueueData, Error>,
     ) -> impl PinInit<DiskData<T>, Error> {
-        DiskData::new(Vtable::<T>::tick, data)
+        DiskData::new(Vtable::<T>::tick, self.shared.change.clone(), data)
     }
 
     /// Runs `f`, which makes or exits hardware queues, while their number does not change.
@@ -192,10 +210,13 @@ impl<T: Operations> TagSet<T> {
 
     /// The same, with `resize` held.
     fn reap_locked(&self) {
-        self.shared.retired.reap(|| {
-            // SAFETY: By the type invariant.
-            unsafe { bindings::blk_mq_wait_quiesce_done(self.inner.get()) }
-        });
+        self.shared.retired.reap(|| self.wait_for_callbacks());
+    }
+
+    /// Waits until the callbacks have returned that run now and lend what they were called with.
+    fn wait_for_callbacks(&self) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::blk_mq_wait_quiesce_done(self.inner.get()) };
     }
 }
 

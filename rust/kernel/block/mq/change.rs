@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What keeps the hardware queues of a disk while somebody goes through them.
+//!
+//! When the number of queues changes, C takes each queue of each disk down and makes it again. If
+//! it has to fall back to the old number, it makes a queue anew out of one it has taken down a
+//! moment ago; if that fails for want of memory, it frees it at once, although the disk has still a
+//! pointer to it. No request can notice: the disk is frozen. But who stops or starts the queues may
+//! come from a timer.
+//!
+//! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
+
+use crate::{
+    bindings,
+    sync::{
+        atomic::{
+            Acquire,
+            Atomic,
+            Relaxed,
+            Release, //
+        },
+        rcu, //
+    },
+};
+use core::ptr::NonNull;
+
+/// Whether the hardware queues of the disks on a tag set are being replaced.
+///
+/// # Invariants
+///
+/// The queues of a disk that is not in use may be replaced only while `begun`, and after a grace
+/// period of RCU since. Those of a disk that is in use are not replaced.
+pub(super) struct Change {
+    begun: Atomic<bool>,
+}
+
+impl Change {
+    pub(super) fn new() -> Self {
+        // INVARIANT: Nobody replaces them.
+        Self {
+            begun: Atomic::new(false),
+        }
+    }
+
+    /// Waits until nobody goes through the queues of a disk that is not in use.
+    ///
+    /// The caller holds a lock until [`Self::end`].
+    pub(super) fn begin(&self) {
+        self.begun.store(true, Relaxed);
+        // SAFETY: The function may be called where sleeping is allowed.
+        unsafe { bindings::synchronize_rcu() };
+    }
+
+    /// Ends what [`Self::begin`] began, when the queues stay as they are.
+    pub(super) fn end(&self) {
+        // INVARIANT: They are not replaced any more. Whoever sees that, sees the new ones.
+        self.begun.store(false, Release);
+    }
+
+    /// Runs `f`, which goes through the hardware queues that `queue` has, if they stay: not if they
+    /// are being replaced, while no request of the disk is in use.
+    ///
+    /// # Safety
+    ///
+    /// `queue` is valid, and on the tag set that this belongs to.
+    pub(super) unsafe fn unless_begun(
+        &self,
+        queue: NonNull<bindings::request_queue>,
+        f: impl FnOnce(*mut bindings::request_queue),
+    ) {
+        let queue = queue.as_ptr();
+        let _section = rcu::read_lock();
+        if !self.begun.load(Acquire) {
+            // By the type invariant, the queues stay until the section ends.
+            f(queue);
+        // SAFETY: By the safety requirement.
+        } else if unsafe { bindings::blk_use_queue(queue) } {
+            f(queue);
+            // SAFETY: `blk_use_queue` succeeded.
+            unsafe { bindings::blk_unuse_queue(queue) };
+        }
+    }
+}
