@@ -7,6 +7,7 @@
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
 #include <linux/file.h>
+#include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/nodemask.h>
 #include <linux/workqueue.h>
@@ -74,6 +75,23 @@ __rust_helper bool rust_helper_blk_owner_stays(struct module *owner)
 #else
 	return true;
 #endif
+}
+
+/*
+ * Puts a reference to a disk, and returns true if it was released then: releasing a
+ * disk ends with putting its inode, after the last look at its operations. Returns
+ * false if somebody else has a reference to the disk, or to the inode for now.
+ */
+__rust_helper bool rust_helper_blk_put_disk(struct gendisk *disk)
+{
+	struct inode *inode = disk->part0->bd_mapping->host;
+	bool released;
+
+	ihold(inode);
+	put_disk(disk);
+	released = icount_read_once(inode) == 1;
+	iput(inode);
+	return released;
 }
 
 /*

@@ -66,8 +66,8 @@ impl<T: Operations> Disk<T> {
         // If somebody has the disk open, it is released when they close it. Until then, C looks at
         // nothing but its operations.
         //
-        // SAFETY: By the type invariant. The operations go when it is released.
-        unsafe { bindings::put_disk(disk) };
+        // SAFETY: By the type invariant.
+        unsafe { DiskOperations::put_disk(self.disk) };
         self.pin.wait_for_early_users();
     }
 

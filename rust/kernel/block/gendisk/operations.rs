@@ -21,12 +21,25 @@ use core::{
 ///
 /// # Invariants
 ///
-/// `table` was leaked from a box. It is owned, unless it is never freed.
+/// It owns `table`, which was leaked from a box.
 pub(super) struct DiskOperations {
     table: NonNull<bindings::block_device_operations>,
 }
 
 impl DiskOperations {
+    /// Makes the operations of a disk that `owner` drives.
+    pub(super) fn new(owner: &'static ThisModule) -> Result<Self> {
+        let table = bindings::block_device_operations {
+            owner: owner.as_ptr(),
+            free_disk: imp::FREE_DISK,
+            ..pin_init::zeroed()
+        };
+        // INVARIANT: Just leaked.
+        Ok(Self {
+            table: NonNull::from(KBox::leak(KBox::new(table, GFP_KERNEL)?)),
+        })
+    }
+
     /// Takes back the operations.
     ///
     /// # Safety
@@ -44,34 +57,34 @@ impl DiskOperations {
     pub(super) fn into_raw(self) -> *const bindings::block_device_operations {
         ManuallyDrop::new(self).table.as_ptr()
     }
+
+    /// Gives up a disk that was added and removed. If somebody has it open, it is released when
+    /// they close it.
+    ///
+    /// # Safety
+    ///
+    /// The caller gives up a reference to `disk`, and its operations, which [`Self::into_raw`]
+    /// returned.
+    pub(super) unsafe fn put_disk(disk: NonNull<bindings::gendisk>) {
+        // SAFETY: By the safety requirement.
+        unsafe { imp::put_disk(disk.as_ptr()) };
+    }
 }
 
-/// Where this code is built in, each disk has operations of its own.
+impl Drop for DiskOperations {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant.
+        drop(unsafe { KBox::from_raw(self.table.as_ptr()) });
+    }
+}
+
+/// Where this code is built in, it frees the operations when the disk is released.
 #[cfg(not(MODULE))]
 mod imp {
     use super::*;
 
-    impl DiskOperations {
-        /// Makes the operations of a disk that `owner` drives.
-        pub(in super::super) fn new(owner: &'static ThisModule) -> Result<Self> {
-            let table = bindings::block_device_operations {
-                owner: owner.as_ptr(),
-                free_disk: Some(free_disk),
-                ..pin_init::zeroed()
-            };
-            // INVARIANT: It is owned.
-            Ok(Self {
-                table: NonNull::from(KBox::leak(KBox::new(table, GFP_KERNEL)?)),
-            })
-        }
-    }
-
-    impl Drop for DiskOperations {
-        fn drop(&mut self) {
-            // SAFETY: By the type invariant.
-            drop(unsafe { KBox::from_raw(self.table.as_ptr()) });
-        }
-    }
+    pub(super) const FREE_DISK: Option<unsafe extern "C" fn(*mut bindings::gendisk)> =
+        Some(free_disk);
 
     /// Called by C when a disk that was added is released. It is not generic, since such code is
     /// part of the module that uses it.
@@ -84,42 +97,35 @@ mod imp {
         // SAFETY: By the safety requirement.
         drop(unsafe { DiskOperations::from_raw((*disk).fops) });
     }
+
+    /// # Safety
+    ///
+    /// As for [`DiskOperations::put_disk`].
+    pub(super) unsafe fn put_disk(disk: *mut bindings::gendisk) {
+        // SAFETY: By the safety requirement. The operations go to `free_disk`.
+        unsafe { bindings::put_disk(disk) };
+    }
 }
 
 /// Where this code is a part of the driver's module, there is nothing to be called when a disk is
-/// released. So all disks of the module have the same operations, which are never freed.
+/// released. So the operations are freed if that happens at once. Those of a disk that is removed
+/// while somebody has it open are never freed.
 #[cfg(MODULE)]
 mod imp {
     use super::*;
-    use crate::sync::SetOnce;
 
-    static TABLE: SetOnce<Table> = SetOnce::new();
+    pub(super) const FREE_DISK: Option<unsafe extern "C" fn(*mut bindings::gendisk)> = None;
 
-    #[derive(Clone, Copy)]
-    struct Table(NonNull<bindings::block_device_operations>);
-
-    // SAFETY: The operations do not change.
-    unsafe impl Send for Table {}
-
-    // SAFETY: As above.
-    unsafe impl Sync for Table {}
-
-    impl DiskOperations {
-        /// Makes the operations of a disk that `owner`, which is this module, drives.
-        pub(in super::super) fn new(owner: &'static ThisModule) -> Result<Self> {
-            if let Some(Table(table)) = TABLE.copy() {
-                // INVARIANT: It is never freed.
-                return Ok(Self { table });
-            }
-            let table = bindings::block_device_operations {
-                owner: owner.as_ptr(),
-                ..pin_init::zeroed()
-            };
-            let table = NonNull::from(KBox::leak(KBox::new(table, GFP_KERNEL)?));
-            // If somebody else was faster, there are two of them.
-            TABLE.populate(Table(table));
-            // INVARIANT: It is never freed.
-            Ok(Self { table })
+    /// # Safety
+    ///
+    /// As for [`DiskOperations::put_disk`].
+    pub(super) unsafe fn put_disk(disk: *mut bindings::gendisk) {
+        // SAFETY: By the safety requirement.
+        let table = unsafe { (*disk).fops };
+        // SAFETY: By the safety requirement.
+        if unsafe { bindings::blk_put_disk(disk) } {
+            // SAFETY: By the safety requirement; the disk that had them is gone.
+            drop(unsafe { DiskOperations::from_raw(table) });
         }
     }
 }
