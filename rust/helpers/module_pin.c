@@ -11,8 +11,8 @@
 #endif
 
 /*
- * Fails while the parameters of a module are parsed: there is nothing to hold it by
- * yet.
+ * Fails while there is nothing to hold a module by: without sysfs, or while its
+ * parameters are parsed.
  */
 __rust_helper bool rust_helper_module_pin(struct module *owner)
 {
@@ -22,8 +22,10 @@ __rust_helper bool rust_helper_module_pin(struct module *owner)
 			return false;
 		kobject_get(&owner->mkobj.kobj);
 	}
-#endif
 	return true;
+#else
+	return !owner;
+#endif
 }
 
 __rust_helper void rust_helper_module_unpin(struct module *owner)

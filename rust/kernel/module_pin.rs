@@ -25,7 +25,7 @@ use crate::{
 
 /// Keeps a module in memory until dropped, even if it is unloaded.
 ///
-/// Without sysfs, or for code that is built in, it does nothing.
+/// For code that is built in, it does nothing.
 ///
 /// # Invariants
 ///
@@ -45,7 +45,8 @@ impl ModulePin {
     ///
     /// # Errors
     ///
-    /// `EAGAIN` while the parameters of the module are being parsed.
+    /// `EAGAIN` while the parameters of the module are being parsed, `ENOTSUPP` for a module in a
+    /// kernel without sysfs: nothing else keeps its memory.
     pub(crate) fn new(owner: &'static ThisModule) -> Result<Self> {
         // SAFETY: The pointer is that of a module whose code runs, or null.
         unsafe { Self::from_raw(owner.as_ptr()) }
@@ -81,7 +82,7 @@ impl ModulePin {
             // INVARIANT: The helper took the reference.
             Ok(Self { owner })
         } else {
-            Err(EAGAIN)
+            Err(if cfg!(CONFIG_SYSFS) { EAGAIN } else { ENOTSUPP })
         }
     }
 }
