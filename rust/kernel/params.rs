@@ -49,7 +49,8 @@ pub use self::{
 /// `module` is the name of the module, the same as in [`module!`]: when the module is built in, its
 /// parameters are given as `name.parameter=value` on the kernel command line. Each line is a
 /// parameter, its type as in the [table](crate::params), its default, which is constant, and what
-/// `modinfo` says about it. The `static` has the name of the parameter in capitals.
+/// `modinfo` says about it. The `static` has the name of the parameter in capitals. It takes
+/// documentation, but no other attribute: the compiler does not see the unsafe ones in a macro.
 ///
 /// Expand it once for each parameter, next to [`module!`] without `params`, in the same crate.
 ///
@@ -93,13 +94,13 @@ macro_rules! module_params {
     (
         module: $module:literal;
         $(
-            $(#[$meta:meta])*
+            $(#[doc = $doc:literal])*
             $vis:vis $name:ident: $type:ident $(($check:expr))? $(= $default:expr)?, $text:literal;
         )*
     ) => {
         $(
             $crate::module_params!(
-                @static [$(#[$meta])*] [$vis] $name $type [$($check)?] [$($default)?]
+                @static [$(#[doc = $doc])*] [$vis] $name $type [$($check)?] [$($default)?]
             );
             $crate::module_params!(@entry $module $name);
             $crate::module_params!(

@@ -4,10 +4,14 @@
 //@ macro: module_params
 use kernel::prelude::*;
 
+#[cfg(not(bad))]
 kernel::module_params! {
     module: "case";
-    #[cfg(not(bad))]
     depth: uint = 1, "Depth";
-    #[cfg(bad)]
+}
+
+#[cfg(bad)]
+kernel::module_params! {
+    module: "case";
     depth: uint = "one", "Depth"; //~ ERROR E0308: mismatched types
 }
