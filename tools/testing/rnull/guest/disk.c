@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reads a disk directly, through buffers that are cut anywhere, or by several threads at once.
+ * Reads or writes a disk directly, also through buffers that are cut anywhere.
  */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <linux/fs.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "answer.h"
+#include "direct.h"
 
 #define PAGE 4096
 
@@ -36,25 +32,6 @@ static unsigned char pattern(uint64_t offset, unsigned int seed)
 	uint64_t x = (offset / 8 + 1) * 0x9e3779b97f4a7c15ull + seed * 0xbf58476d1ce4e5b9ull;
 
 	return (x ^ x >> 29) >> (offset % 8 * 8);
-}
-
-static int open_disk(const char *path, int flags)
-{
-	int fd = open(path, flags | O_DIRECT);
-
-	if (fd < 0)
-		die("open %s: %s", path, verdict(-1));
-	return fd;
-}
-
-static void *memory(size_t bytes)
-{
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-
-	if (at == MAP_FAILED)
-		die("mmap: %s", verdict(-1));
-	return at;
 }
 
 /*
@@ -172,88 +149,6 @@ static int model(const char *path, size_t block, long operations, uint64_t seed,
 	return 0;
 }
 
-static struct {
-	const char *path;
-	size_t block;
-	atomic_bool stop, torn;
-	unsigned long reads, changes;
-	pthread_mutex_t lock;
-} overlap = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static void *overlap_writer(void *arg)
-{
-	unsigned char *buffer = memory(overlap.block);
-	int fd = open_disk(overlap.path, O_WRONLY);
-
-	for (unsigned char byte = (uintptr_t)arg; !overlap.stop; byte += 2) {
-		memset(buffer, byte, overlap.block);
-		if (pwrite(fd, buffer, overlap.block, 0) != (ssize_t)overlap.block)
-			die("write: %s", verdict(-1));
-	}
-	return NULL;
-}
-
-static void *overlap_reader(void *arg)
-{
-	unsigned char *buffer = memory(overlap.block), last = 0;
-	int fd = open_disk(overlap.path, O_RDONLY);
-
-	(void)arg;
-	while (!overlap.stop) {
-		if (pread(fd, buffer, overlap.block, 0) != (ssize_t)overlap.block)
-			die("read: %s", verdict(-1));
-		if (memcmp(buffer, buffer + 1, overlap.block - 1))
-			overlap.torn = true;
-		pthread_mutex_lock(&overlap.lock);
-		overlap.reads++;
-		overlap.changes += buffer[0] != last;
-		pthread_mutex_unlock(&overlap.lock);
-		last = buffer[0];
-	}
-	return NULL;
-}
-
-static unsigned long overlap_changes(void)
-{
-	unsigned long changes;
-
-	pthread_mutex_lock(&overlap.lock);
-	changes = overlap.changes;
-	pthread_mutex_unlock(&overlap.lock);
-	return changes;
-}
-
-/*
- * overlap DISK BLOCK MILLISECONDS
- *
- * Two writers on one logical block; no reader may see a mixture of two writes.
- */
-static int overlapping(const char *path, size_t block, long milliseconds)
-{
-	struct timespec time = { milliseconds / 1000, milliseconds % 1000 * 1000000 };
-	pthread_t threads[4];
-
-	overlap.path = path;
-	overlap.block = block;
-	for (uintptr_t i = 0; i < 4; i++)
-		if (pthread_create(&threads[i], NULL, i < 2 ? overlap_writer : overlap_reader,
-				   (void *)i))
-			die("pthread_create");
-	/* Longer where the machine is too busy for the threads to meet. */
-	for (int i = 0; i < 30 && overlap_changes() < 10; i++)
-		nanosleep(&time, NULL);
-	overlap.stop = true;
-	for (int i = 0; i < 4; i++)
-		pthread_join(threads[i], NULL);
-	if (overlap.torn)
-		die("a reader saw a block with parts of two writes (%lu reads)", overlap.reads);
-	if (overlap.changes < 10)
-		die("only %lu changes in %lu reads: writers did not overlap readers",
-		    overlap.changes, overlap.reads);
-	puts("ok");
-	return 0;
-}
-
 /*
  * transfer DISK read|write|durable|discard|flush OFFSET BYTES
  *
@@ -300,8 +195,6 @@ int main(int count, char **words)
 		return whole(w[0], 'z', 0, N(1), N(2));
 	if (IS("model", 4) || IS("model", 5))
 		return model(w[0], N(1), N(2), N(3), arguments == 5 ? N(4) : 2);
-	if (IS("overlap", 3))
-		return overlapping(w[0], N(1), N(2));
 	if (IS("transfer", 4))
 		return transfer(w[0], w[1], N(2), N(3));
 	die("disk: no command '%s' with %d arguments", command, arguments);
