@@ -9,9 +9,9 @@ attributes=(badblocks badblocks_once badblocks_partial_io blocking blocksize cac
 texts=(0 1 7 010 0x10 0X1f 08 +5 +-5 -1 -0 '\s5' '5\s' '5\n' '5\n\n' '\n' abc 5x 0x 1e3 4294967295 4294967296 18446744073709551615
 	18446744073709551616 99999999999999999999999 y Y n N t f T F yes Nope on off ON oN of o 2 '\t1' '1\t' '\e')
 
-# Every text to every attribute of a device that is off, some to one that is on.
+# Every text to every attribute of a device that is off, then of one that is on.
 parsing() {
-	local attribute text
+	local attribute text off=n
 
 	for attribute in "${attributes[@]}"; do
 		echo "case attribute $attribute"
@@ -23,14 +23,34 @@ parsing() {
 			echo "put a/$attribute $text"
 		done
 		case $attribute in
-		power | *_queues | badblocks) ;;
+		power) ;;
+		*_queues | badblocks)
+			printf '%s\n' "put a/size 16" "put a/$attribute 1" "put a/power 1 => ok 1"
+			printf "put a/$attribute %s\n" "${texts[@]}"
+			;;
 		*)
 			printf '%s\n' "put a/size 16" "put a/blocksize 512" "put a/hw_queue_depth 64" "put a/queue_mode 2" \
 				"put a/max_sectors 0" "put a/home_node 0" \
-				"put a/power 1" "get a/$attribute" "put a/$attribute 1 => EBUSY *" \
-				"put a/$attribute abc => EINVAL *" "put a/$attribute \\e => EFAULT *" \
-				"put a/$attribute 99999999999999999999999" "put a/power 0 => ok 0" "put a/$attribute 1 => ok *"
+				"put a/power 1 => ok 1" "get a/$attribute" "put a/$attribute 1 => EBUSY *" \
+				"put a/$attribute abc => EINVAL *" "put a/$attribute \\e => EFAULT *"
+			printf "put a/$attribute %s\n" "${texts[@]}"
+			printf '%s\n' "put a/power 0 => ok 0" "put a/$attribute 1 => ok *"
 			;;
+		esac
+	done
+
+	# Each text switches the power.
+	printf '%s\n' "case power by any text" "device a size=1"
+	for text in 2 '\s1' '\t1' o '\n' abc '\e' -1; do
+		echo "put a/power $text => E* 1"
+	done
+	for text in y T on oN 1x '1\n'; do
+		printf '%s\n' "put a/power $off => ok 0" "put a/power $text => ok 1"
+		case $off in
+		n) off=Nope ;;
+		Nope) off=F ;;
+		F) off=oF ;;
+		*) off='0\n' ;;
 		esac
 	done
 }
@@ -101,6 +121,10 @@ power_on() {
 	settings size=16 use_per_node_hctx=1 submit_queues=3
 	settings size=16 home_node=0
 	settings size=16 index=7 completion_nsec=0 irqmode=2
+	# As many bytes as can be counted, more, so many that the number of them begins anew.
+	for value in 8796093022207 8796093022208 17592186044415 17592186044416 17592186044417 18446744073709551615; do
+		settings "size=$value"
+	done
 	settings size=0
 	settings size=0 memory_backed=1
 	settings size=1 memory_backed=1 blocksize=65536 submit_queues=4 irqmode=2 hw_queue_depth=3

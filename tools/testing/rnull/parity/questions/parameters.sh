@@ -63,6 +63,9 @@ parameters() {
 		loading "$value"
 		loading "$value poll_queues=0"
 	done
+	for value in 2097151 2097152 2147483647 2147483648 -2147483648 -2147483649 0X1F +1; do
+		loading "gb=$value"
+	done
 	loading use_per_node_hctx=1 submit_queues=2
 	loading gb=1 gb=2
 	loading unknown=1
@@ -87,6 +90,14 @@ parameters() {
 	put a/power 1 => ok 1
 	values a
 	disk a
+	case all flags are the defaults of new devices
+	load nr_devices=0 blocking shared_tags use_per_node_hctx fua=0 no_sched=1 home_node=0
+	mkdir a => ok
+	values a
+	case all other flags are the defaults of new devices
+	load nr_devices=0 virt_boundary rotational discard shared_tag_bitmap queue_mode=0 max_sectors=99 mbps=123456 bs=2048
+	mkdir a => ok
+	values a
 	case limits are the defaults of new devices
 	load memory_backed=1 cache_size=3 mbps=77 discard=1 fua=0
 	mkdir a => ok
