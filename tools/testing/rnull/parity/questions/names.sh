@@ -81,6 +81,7 @@ names() {
 	mode features => 444
 	open features w => EACCES
 	open a/size rw => ok
+	files a
 	features
 	rmdir a => ok
 	rmdir a => ENOENT
@@ -150,6 +151,37 @@ names() {
 	disks =>
 	unload-now => EAGAIN
 	drop a => ok
+	unload => ok
+	case files that are open while their device goes
+	mkdir a => ok
+	hold a/size => ok
+	hold a/power => ok
+	hold a/badblocks => ok
+	hold a/submit_queues => ok
+	held a/size 5 => ok
+	get a/size => 5
+	held a/power 1 => ok
+	held a/size 6 => EBUSY
+	disks => a
+	rmdir a => ok
+	disks =>
+	held a/size => ENOENT
+	held a/size 7 => ENOENT
+	held a/power 0 => ENOENT
+	held a/power 1 => ENOENT
+	held a/badblocks => ENOENT
+	held a/badblocks +1-1 => ENOENT
+	held a/submit_queues 2 => ENOENT
+	mkdir a => ok
+	held a/size 7 => ENOENT
+	held a/power 1 => ENOENT
+	get a/size => 256000
+	drop a/size => ok
+	drop a/power => ok
+	drop a/badblocks => ok
+	unload-now => EAGAIN
+	rmdir a => ok
+	drop a/submit_queues => ok
 	unload => ok
 	case power off while open
 	device a size=1 memory_backed=1

@@ -4,10 +4,13 @@
 
 mod transfer;
 
+mod file;
+
 pub use transfer::Transferred;
 
 use crate::{
     driver::Driver,
+    log::Log,
     module::Module,
     pattern,
     question::{unescape, Question},
@@ -28,6 +31,7 @@ pub struct Asker {
     attributes: Vec<String>,
     parameters: Vec<String>,
     module: Module,
+    log: Log,
     held: HashMap<String, File>,
 }
 
@@ -39,6 +43,7 @@ impl Asker {
             attributes: attributes.to_vec(),
             parameters: parameters.to_vec(),
             module: Module::named(driver.module),
+            log: Log::new(driver),
             held: HashMap::new(),
         }
     }
@@ -50,6 +55,7 @@ impl Asker {
         for entry in directories.into_iter().flatten().flatten() {
             let _ = fs::remove_dir(entry.path());
         }
+        self.log.forget();
     }
 
     /// Asks.
@@ -112,6 +118,9 @@ impl Asker {
                 all.split(',').filter(known).collect::<Vec<_>>().join(",")
             }
             ["disk", name] => sysfs::disk(&driver.own(name)),
+            ["counts", name] => sysfs::counts(&driver.own(name)),
+            ["log", ref text @ ..] => self.log.count(&text.join(" ")),
+            ["files", name] => self.files(name),
             ["disks"] => self.names("/sys/block").join(" "),
             ["left"] => self.left(),
             ["mkdir", name] => verdict(&fs::create_dir(driver.path(name))),
@@ -148,18 +157,9 @@ impl Asker {
                 let disk = system::open_disk(&self.node(name));
                 verdict(&disk.and_then(|disk| disk.sync_all()))
             }
-            ["hold", name] => {
-                let disk = File::open(self.node(name));
-                let said = verdict(&disk);
-                if let Ok(disk) = disk {
-                    self.held.insert(name.into(), disk);
-                }
-                said
-            }
-            ["drop", name] => match self.held.remove(name) {
-                Some(_) => "ok".into(),
-                None => "not held".into(),
-            },
+            ["hold", path] => self.hold(path),
+            ["held", path, ref text @ ..] => self.held(path, text),
+            ["drop", path] => self.drop_held(path),
             ["lasts", least, most, ref rest @ ..] => {
                 let limit = |text: &str| Duration::from_millis(text.parse().unwrap_or(0));
                 let begin = Instant::now();

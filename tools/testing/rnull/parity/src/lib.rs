@@ -20,6 +20,8 @@ pub mod question;
 
 pub mod sysfs;
 
+pub mod log;
+
 pub mod pattern;
 
 pub mod aio;

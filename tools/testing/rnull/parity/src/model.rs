@@ -92,7 +92,7 @@ impl Model {
                 self.words(&words, &answers[0])
             }
             Question::Together { by, parts } => {
-                let polled = *by == By::Polling;
+                let polled = matches!(by, By::Polling | By::Late);
                 let way = if polled { Way::Polled } else { Way::Together };
                 let judge = |(part, answer)| self.transfer(part, way, answer);
                 let judgements: Vec<_> = parts.iter().zip(answers).map(judge).collect();

@@ -12,7 +12,10 @@
 //! | `unload`, `unload-now` | with patience, without |
 //! | `parameters`, `types`, `values NAME`, `features` | all of them |
 //! | `disk NAME`, `disks` | all that sysfs shows; the names of all disks |
+//! | `counts NAME` | how many transfers of which kind the disk has seen, in how many sectors |
+//! | `log TEXT...` | how many messages of the driver with that text came since the case began, or since `load` |
 //! | `left` | all by which the driver can be seen |
+//! | `files NAME` | the files of a device, with their modes |
 //! | `mkdir NAME`, `rmdir NAME`, `rename NAME NAME`, `link NAME NAME` | |
 //! | `put NAME/FILE TEXT`, `get NAME/FILE`, `mode NAME/FILE` | `put` tells what is there then, too |
 //! | `open NAME/FILE r\|w\|rw` | |
@@ -20,9 +23,10 @@
 //! | `sysfs NAME FILE TEXT` | written below /sys/block/NAME |
 //! | `write NAME OFFSET LEN SEED [fua] [cut=SKIP:LEN,...]` | |
 //! | `read NAME OFFSET LEN [cut=SKIP:LEN,...]` | with what the bytes are |
-//! | `together aio\|ring\|polled PART...` | of each part what it says; a part is `write` or `read` with `/` for blanks |
+//! | `together aio\|ring\|polled\|late PART...` | of each part what it says; a part is `write` or `read` with `/` for blanks |
 //! | `discard`, `zero`, `secure-erase NAME OFFSET LEN`, `flush NAME` | |
-//! | `hold NAME`, `drop NAME` | keeps the disk open |
+//! | `hold NAME`, `hold NAME/FILE`, `drop ...` | keeps the disk or the file open |
+//! | `held NAME/FILE`, `held NAME/FILE TEXT` | what a file that is kept open says for the first time, or to a text |
 //! | `lasts MS MS QUESTION...` | also whether it took a time between these |
 
 use std::{fmt, str::FromStr};
@@ -39,6 +43,8 @@ pub enum By {
     Ring,
     /// The same, and their ends are polled for.
     Polling,
+    /// The same, but not before all of them have timed out.
+    Late,
 }
 
 impl By {
@@ -47,11 +53,12 @@ impl By {
             Self::Aio => "aio",
             Self::Ring => "ring",
             Self::Polling => "polled",
+            Self::Late => "late",
         }
     }
 
     fn from_word(word: &str) -> Option<Self> {
-        let mut all = [Self::Aio, Self::Ring, Self::Polling].into_iter();
+        let mut all = [Self::Aio, Self::Ring, Self::Polling, Self::Late].into_iter();
         all.find(|by| by.word() == word)
     }
 }
@@ -255,6 +262,7 @@ mod tests {
             "read a 0 512 cut=2:10",
             "together aio write/a/0/512/7 read/b/512/1024/cut=2:10,0:512",
             "together polled write/a/0/512/7/fua",
+            "together late read/a/0/512",
         ] {
             assert_eq!(line.parse::<Question>().unwrap().to_string(), line);
         }

@@ -9,6 +9,8 @@ use std::{
     os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd},
     ptr,
     sync::atomic::{AtomicU32, Ordering},
+    thread,
+    time::Duration,
 };
 
 /// What is to be transferred.
@@ -175,8 +177,8 @@ impl Ring {
         tail.store(now.wrapping_add(1), Ordering::Release);
     }
 
-    /// Has `count` entries looked at, waits for an end; returns how many were looked at.
-    fn enter(&self, count: usize) -> io::Result<usize> {
+    /// Has `count` entries looked at, waits for so many ends; returns how many were looked at.
+    fn enter(&self, count: usize, ends: usize) -> io::Result<usize> {
         let ring = self.file.as_raw_fd();
         // SAFETY: The entries tell of memory that outlives the ring.
         checked(unsafe {
@@ -184,8 +186,8 @@ impl Ring {
                 libc::SYS_io_uring_enter,
                 ring,
                 count,
-                1,
-                WAIT,
+                ends,
+                if ends > 0 { WAIT } else { 0 },
                 ptr::null::<u8>(),
                 0usize,
             )
@@ -208,13 +210,17 @@ impl Ring {
     }
 }
 
-/// Begins all transfers before it waits for one; returns what each has said.
-pub fn run(transfers: &mut [Transfer<'_>], polled: bool) -> io::Result<Vec<io::Result<usize>>> {
+/// Begins all transfers before it waits for one; returns what each has said. With a time their ends
+/// are polled for, that long after.
+pub fn run(
+    transfers: &mut [Transfer<'_>],
+    polled: Option<Duration>,
+) -> io::Result<Vec<io::Result<usize>>> {
     if transfers.is_empty() {
         return Ok(Vec::new());
     }
     let vectors: Vec<_> = transfers.iter_mut().map(|t| t.buffer.vectors()).collect();
-    let mut ring = Ring::new(transfers.len() as u32, polled)?;
+    let mut ring = Ring::new(transfers.len() as u32, polled.is_some())?;
     for (i, (transfer, vectors)) in transfers.iter().zip(&vectors).enumerate() {
         ring.ask(Entry {
             operation: if transfer.write { 2 } else { 1 },
@@ -233,8 +239,12 @@ pub fn run(transfers: &mut [Transfer<'_>], polled: bool) -> io::Result<Vec<io::R
     }
     let mut results: Vec<Option<i32>> = vec![None; transfers.len()];
     let mut left = transfers.len();
+    if let Some(later) = polled.filter(|later| !later.is_zero()) {
+        left -= ring.enter(left, 0)?;
+        thread::sleep(later);
+    }
     while results.contains(&None) {
-        match ring.enter(left) {
+        match ring.enter(left, 1) {
             Ok(count) => left -= count,
             Err(why) if matches!(why.raw_os_error(), Some(libc::EINTR | libc::EAGAIN)) => {}
             // What is under way has the buffers still.

@@ -24,6 +24,11 @@ pub fn disk(name: &str) -> String {
             words.push(word(&file, "queue/"));
         }
     }
+    // The number of the disk; the major is another for each driver.
+    let device = system::get(&disk.join("dev"));
+    let minor = device.split(':').next_back().unwrap_or("?");
+    words.push(format!("minor={minor}"));
+    words.push(format!("files={}", names(&disk).join(",")));
     for name in [
         "size",
         "range",
@@ -52,6 +57,21 @@ pub fn disk(name: &str) -> String {
     words.join(" ")
 }
 
+/// How many transfers there were of which kind, in how many sectors: words `kind=transfers/sectors`.
+pub fn counts(name: &str) -> String {
+    let disk = Path::new("/sys/block").join(name);
+    // A transfer is counted after its sender is told of its end. To set a limit anew, even to what
+    // it is, waits until all are through.
+    let limit = disk.join("queue/iostats");
+    let _ = system::put(&limit, &system::get(&limit));
+    let text = system::get(&disk.join("stat"));
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    let field = |at: usize| fields.get(at).copied().unwrap_or("?");
+    let kind = |kind, at| format!("{kind}={}/{}", field(at), field(at + 2));
+    let kinds = [("reads", 0), ("writes", 4), ("discards", 11)].map(|(name, at)| kind(name, at));
+    format!("{} flushes={}", kinds.join(" "), field(15))
+}
+
 fn word(file: &Path, prefix: &str) -> String {
     let name = file.file_name().and_then(|n| n.to_str()).unwrap_or("?");
     format!("{prefix}{name}={}", system::get(file).replace(' ', ","))
@@ -72,6 +92,11 @@ fn entries(directory: &Path) -> Vec<PathBuf> {
         (number, name)
     });
     entries
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let name = |path: PathBuf| Some(path.file_name()?.to_str()?.to_string());
+    entries(directory).into_iter().filter_map(name).collect()
 }
 
 fn files(directory: &Path) -> Vec<PathBuf> {

@@ -11,7 +11,11 @@ use crate::{
     ring::{self, Transfer},
     system::{self, verdict},
 };
-use std::{collections::HashMap, fs::File, io};
+use std::{collections::HashMap, fs::File, io, time::Duration};
+
+/// When what has an `io_timeout` of 200 ms has timed out for certain: the block layer looks every
+/// second.
+const LATE: Duration = Duration::from_millis(2500);
 
 /// What came of a transfer.
 pub struct Transferred {
@@ -131,8 +135,9 @@ impl Asker {
         let mut transfers: Vec<_> = transfers.collect();
         let begin = |transfers: &mut [Transfer<'_>]| match by {
             By::Aio => aio::run(transfers),
-            By::Ring => ring::run(transfers, false),
-            By::Polling => ring::run(transfers, true),
+            By::Ring => ring::run(transfers, None),
+            By::Polling => ring::run(transfers, Some(Duration::ZERO)),
+            By::Late => ring::run(transfers, Some(LATE)),
         };
         let mut done = match begin(&mut transfers) {
             Ok(done) => done.into_iter(),
