@@ -130,16 +130,17 @@ data() {
 	device a size=2 irqmode=2 completion_nsec=100000000
 	lasts 100 1000 read a 65536 4096 => ok 4096*untouched in time
 	case requests that take too long
-	device a size=2 memory_backed=1 irqmode=2 completion_nsec=4500000000 poll_queues=0
+	device a size=2 memory_backed=1 irqmode=2 completion_nsec=3000000000 poll_queues=0
 	sysfs a queue/io_timeout 200 => ok 200
-	lasts 4400 30000 read a 65536 4096 => ETIMEDOUT 4096*zero in time
-	lasts 4400 30000 write a 65536 4096 1 => ETIMEDOUT in time
+	lasts 2900 30000 together aio read/a/65536/4096 write/a/0/4096/1 => ETIMEDOUT 4096*zero; ETIMEDOUT in time
+	log timed out => 2
 	sysfs a queue/io_timeout 60000 => ok 60000
-	read a 65536 4096 => ok 4096*#1
+	read a 0 4096 => ok 4096*#1
 	case no data for requests that take too long
-	device a size=2 irqmode=2 completion_nsec=4500000000 hw_queue_depth=1
+	device a size=2 irqmode=2 completion_nsec=3000000000 hw_queue_depth=1
 	sysfs a queue/io_timeout 200 => ok 200
-	lasts 4400 30000 read a 65536 4096 => ETIMEDOUT 4096*untouched in time
+	lasts 2900 30000 read a 65536 4096 => ETIMEDOUT 4096*untouched in time
+	log timed out => 1
 	EOF
 }
 
