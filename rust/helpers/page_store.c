@@ -84,14 +84,14 @@ __rust_helper int rust_helper_page_store_insert(struct xarray *xa,
 }
 
 /*
- * Finds the leaf with this index. None is at an index that a node of the lowest
+ * Finds the leaf with this index, in an RCU read section. None is at an index that a node of the lowest
  * level at the head would have, and none spans several: what is not NULL above
  * the lowest level is a node.
  */
 __rust_helper void *rust_helper_page_store_find(const struct xarray *xa,
 						unsigned long index)
 {
-	void *entry = rcu_dereference_raw(xa->xa_head);
+	void *entry = rcu_dereference(xa->xa_head);
 	struct xa_node *node = xa_to_node(entry);
 	unsigned int slot;
 
@@ -99,7 +99,7 @@ __rust_helper void *rust_helper_page_store_find(const struct xarray *xa,
 		return NULL;
 	for (;;) {
 		slot = (index >> node->shift) & XA_CHUNK_MASK;
-		entry = rcu_dereference_raw(node->slots[slot]);
+		entry = rcu_dereference(node->slots[slot]);
 		if (!entry || !node->shift)
 			return entry;
 		node = xa_to_node(entry);
