@@ -344,7 +344,8 @@ impl WriteCache {
                 // Who has added it only to write to it will see that it is not there.
                 held.erase(part);
             } else {
-                page.change(|_| left, |_| ());
+                // A byte that is not zero is in a sector that the page has.
+                page.change(|_| left, |page| page.clear(part.touched()));
             }
         }
         held.prune();

@@ -146,6 +146,14 @@ impl<'a> Page<'a> {
         unsafe { bindings::memset_page(self.raw.as_ptr(), part.offset(), 0, part.len()) };
     }
 
+    /// Sets sectors to zero. To be called by [`Self::change`].
+    pub(super) fn clear(&self, sectors: Sectors) {
+        for (offset, len) in sectors.bytes() {
+            // SAFETY: By the type invariants the page is allocated; sectors lie within a page.
+            unsafe { bindings::memset_page(self.raw.as_ptr(), offset, 0, len) };
+        }
+    }
+
     /// Runs `change`, after which the page holds the sectors that `sectors` makes of those before.
     ///
     /// The caller holds the lock that keeps others from doing the same.
