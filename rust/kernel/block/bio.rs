@@ -33,7 +33,6 @@ pub(crate) mod fake;
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 mod tests;
 
-pub(crate) use self::window::Window;
 pub use self::{
     iter::Segments,
     segment::{
@@ -42,6 +41,10 @@ pub use self::{
         Segment,
         ToDisk, //
     },
+};
+pub(crate) use self::{
+    lend::User,
+    window::Window, //
 };
 
 /// What a started request wants to be done with its memory.

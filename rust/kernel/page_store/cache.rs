@@ -115,11 +115,9 @@ impl WriteCache {
     /// # Errors
     ///
     /// As for [`PageStore::read`].
+    #[inline]
     pub fn read(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> Result {
-        if len > to.remaining() {
-            return Err(EINVAL);
-        }
-        self.read_memory(at, len as usize, to)
+        to.apart(|to| self.read_segments(at, to, len))
     }
 
     /// Copies `len` bytes from the memory of a write request, from byte `at` on, to the cache.
@@ -129,6 +127,7 @@ impl WriteCache {
     /// # Errors
     ///
     /// As for [`PageStore::write`].
+    #[inline]
     pub fn write<C: Context>(
         &self,
         scope: Scope<'_, C>,
@@ -136,7 +135,7 @@ impl WriteCache {
         from: &mut Segments<'_, ToDisk>,
         len: u32,
     ) -> Result {
-        self.write_segments(scope.may_sleep(), false, at, from, len)
+        from.apart(|from| self.write_segments(scope.may_sleep(), false, at, from, len))
     }
 
     /// As [`Self::write`], to the store, so that the cache has nothing of the range after that.
@@ -145,6 +144,7 @@ impl WriteCache {
     ///
     /// As for [`PageStore::write`]; but if there is no memory, the cache may have what the store
     /// has not.
+    #[inline]
     pub fn write_through<C: Context>(
         &self,
         scope: Scope<'_, C>,
@@ -152,7 +152,7 @@ impl WriteCache {
         from: &mut Segments<'_, ToDisk>,
         len: u32,
     ) -> Result {
-        self.write_segments(scope.may_sleep(), true, at, from, len)
+        from.apart(|from| self.write_segments(scope.may_sleep(), true, at, from, len))
     }
 
     /// Makes `len` bytes, from byte `at` on, read as zeros, here as in the store.
@@ -172,6 +172,14 @@ impl WriteCache {
     /// it.
     pub fn flush<C: Context>(&self, scope: Scope<'_, C>) -> Result {
         self.settle_all(scope.may_sleep())
+    }
+
+    /// As [`Self::read`], for all of its callers.
+    fn read_segments(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> Result {
+        if len > to.remaining() {
+            return Err(EINVAL);
+        }
+        self.read_memory(at, len as usize, to)
     }
 
     pub(super) fn read_memory(
@@ -260,7 +268,7 @@ impl WriteCache {
             let piece = (PIECE - at % PIECE).min(end - at);
             self.make_room(may_sleep);
             let (tree, pages) = (&self.tree, self.block_pages);
-            write::write_chunks(tree, pages, may_sleep, at, at + piece, from)?;
+            write::write(tree, pages, may_sleep, at, piece as usize, from)?;
             if through {
                 self.settle(Chunk::new(at, at + piece), may_sleep)?;
             }

@@ -16,22 +16,9 @@ pub(super) trait Memory<D> {
     /// Lends the next bytes, as many as can be addressed at once but at most `max`, then leaves out
     /// what `f` took of them. Without a byte left, `f` is not called and [`None`] returned.
     fn window<R>(&mut self, max: usize, f: impl FnOnce(&mut Window<'_, D>) -> R) -> Option<R>;
-
-    /// Lends the next `len` bytes if they can be addressed at once, and leaves them out. Else, or
-    /// if that is not worth a way of its own, nothing is done, `f` is not called, and [`None`]
-    /// returned.
-    #[inline(always)]
-    fn all<R>(&mut self, _len: usize, _f: impl FnOnce(Window<'_, D>) -> R) -> Option<R> {
-        None
-    }
 }
 
 impl Memory<ToDisk> for Segments<'_, ToDisk> {
-    #[inline(always)]
-    fn all<R>(&mut self, len: usize, f: impl FnOnce(Window<'_, ToDisk>) -> R) -> Option<R> {
-        self.with_all(len, f)
-    }
-
     #[inline(always)]
     fn window<R>(&mut self, max: usize, f: impl FnOnce(&mut Window<'_, ToDisk>) -> R) -> Option<R> {
         self.with_window(max, f)
@@ -39,11 +26,6 @@ impl Memory<ToDisk> for Segments<'_, ToDisk> {
 }
 
 impl Memory<FromDisk> for Segments<'_, FromDisk> {
-    #[inline(always)]
-    fn all<R>(&mut self, len: usize, f: impl FnOnce(Window<'_, FromDisk>) -> R) -> Option<R> {
-        self.with_all(len, f)
-    }
-
     #[inline(always)]
     fn window<R>(
         &mut self,

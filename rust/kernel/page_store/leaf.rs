@@ -8,7 +8,10 @@ use super::{
         NewPage,
         Page, //
     },
-    range::LEAF_PAGES, //
+    range::{
+        Run,
+        LEAF_PAGES, //
+    },
 };
 use crate::{
     bindings, c_str,
@@ -133,6 +136,22 @@ impl Leaf {
         let raw = NonNull::new(self.pages.0[page % LEAF_PAGES].load(Acquire))?;
         // SAFETY: By the type invariants it is a page, and not freed before the read section ends.
         Some(unsafe { Page::from_raw(raw) })
+    }
+
+    /// The pages of a run, which belong into this leaf; [`None`] for each that there is not.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::page`], as long as `self` is borrowed.
+    #[inline]
+    pub(super) unsafe fn pages(&self, run: Run) -> impl Iterator<Item = Option<Page<'_>>> {
+        let row = &self.pages.0[run.page() % LEAF_PAGES..][..run.count()];
+        row.iter().map(|slot| {
+            let raw = NonNull::new(slot.load(Acquire))?;
+            // SAFETY: By the type invariants it is a page, and not freed before the read section
+            // ends.
+            Some(unsafe { Page::from_raw(raw) })
+        })
     }
 
     /// Makes `new` the page with this number, of which there was none.

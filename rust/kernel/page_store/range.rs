@@ -127,24 +127,21 @@ impl Chunk {
         self.left = self.left.wrapping_sub(part.len);
     }
 
-    /// Passes the next pages, as far as all of their bytes are left and `f` returns `true` for
-    /// them; returns what is left.
-    #[inline(always)]
-    pub(super) fn pass_pages(mut self, mut f: impl FnMut(Part) -> bool) -> Self {
-        if offset_of(self.at) == 0 {
-            while self.left >= PAGE_SIZE {
-                // INVARIANT: It is a page.
-                let part = Part {
-                    at: self.at,
-                    len: PAGE_SIZE,
-                };
-                if !f(part) {
-                    break;
-                }
-                self.pass(part);
-            }
-        }
-        self
+    /// The next pages, as far as all of their bytes are left, and among the next `most`; [`None`]
+    /// if there is no such page.
+    #[inline]
+    pub(super) fn run(&self, most: usize) -> Option<Run> {
+        let count = self.left.min(most) / PAGE_SIZE;
+        // INVARIANT: They are in the same leaf, as all that is left.
+        (offset_of(self.at) == 0 && count > 0).then_some(Run { at: self.at, count })
+    }
+
+    /// Goes on behind a run; `run` is the start of what [`Self::run`] returned.
+    #[inline]
+    pub(super) fn pass_run(&mut self, run: Run) {
+        // INVARIANT: What is left starts with the next page, if it is not nothing.
+        self.at = self.at.wrapping_add(run.bytes() as u64);
+        self.left = self.left.wrapping_sub(run.bytes());
     }
 
     /// Those of the next bytes that are in the same block of so many pages, a power of two.
@@ -168,6 +165,58 @@ impl Chunk {
     }
 }
 
+/// Some whole pages in a row.
+///
+/// # Invariants
+///
+/// Byte `at` is the first of a page; this and the pages after it, `count` together, are in the same
+/// leaf.
+#[derive(Clone, Copy)]
+pub(super) struct Run {
+    at: u64,
+    count: usize,
+}
+
+impl Run {
+    /// The number of the first page.
+    #[inline]
+    pub(super) fn page(&self) -> usize {
+        page_of(self.at)
+    }
+
+    /// How many pages there are.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// How many bytes they have.
+    #[inline]
+    pub(super) fn bytes(&self) -> usize {
+        self.count * PAGE_SIZE
+    }
+
+    /// The first `count` of them, or all if these are fewer.
+    #[inline]
+    pub(super) fn first(self, count: usize) -> Self {
+        // INVARIANT: There are no others among them.
+        Self {
+            count: count.min(self.count),
+            ..self
+        }
+    }
+
+    /// The pages, each of them as a part.
+    #[inline]
+    pub(super) fn parts(self) -> impl Iterator<Item = Part> {
+        // INVARIANT: It is a page.
+        (0..self.count).map(move |page| Part {
+            at: self.at.wrapping_add((page as u64) << PAGE_SHIFT),
+            len: PAGE_SIZE,
+        })
+    }
+}
+
 /// A range of bytes within one page.
 ///
 /// # Invariants
@@ -180,10 +229,12 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The `len` bytes from `at` on, whose end [`end`] has returned; [`None`] if there are none, or
-    /// they are in several pages.
+    /// The `len` bytes from `at` on; [`None`] if there are none, or they are in several pages, or in
+    /// one that cannot be numbered.
     #[inline]
     pub(super) fn single(at: u64, len: usize) -> Option<Self> {
+        // On 64-bit machines that is always so.
+        usize::try_from(at >> PAGE_SHIFT).ok()?;
         let room = PAGE_SIZE - offset_of(at);
         // INVARIANT: It ends where the page does, if not before.
         (len.wrapping_sub(1) < room).then_some(Self { at, len })

@@ -2,12 +2,13 @@
 
 //! The copying of a range of bytes from a tree.
 //!
-//! It goes in chunks, each of which takes one look-up, one RCU read section. Within a chunk it
-//! copies page by page, for as long as a window of the other memory lasts. Where a page and a
+//! What is within a page, as most requests are, goes at once. The rest goes in chunks, each of which
+//! takes one look-up, one RCU read section. Within a chunk it copies page by page, for as long as a window of the other memory lasts. Where a page and a
 //! window end in different places, the page is put together from several.
 
 use super::{
     copy::Memory,
+    page::Page,
     range::{
         self,
         Chunk,
@@ -22,13 +23,45 @@ use super::{
 use crate::{
     block::bio::{
         FromDisk,
+        Segments,
+        User,
         Window, //
     },
+    page::PAGE_SIZE,
     prelude::*, //
 };
 
-/// Copies `len` bytes out of a tree with blocks of so many pages.
+/// Copies `len` bytes out of a tree, if they are in one page and go to where they can be addressed
+/// at once; else nothing is done and `false` returned.
 #[inline(always)]
+pub(super) fn read_at_once(
+    tree: &Tree,
+    at: u64,
+    len: u32,
+    to: &mut Segments<'_, FromDisk>,
+) -> bool {
+    let Some(part) = Part::single(at, len as usize) else {
+        return false;
+    };
+    to.lend_all(len, AtOnce { tree, part })
+}
+
+/// The reading of a part of a page at once.
+struct AtOnce<'a> {
+    tree: &'a Tree,
+    part: Part,
+}
+
+impl User<FromDisk> for AtOnce<'_> {
+    #[inline(always)]
+    fn take(self, to: Window<'_, FromDisk>) -> bool {
+        let walk = self.tree.walk(self.part.page());
+        read_page(self.tree, walk.page(self.part), self.part, to);
+        true
+    }
+}
+
+/// Copies `len` bytes out of a tree with blocks of so many pages.
 pub(super) fn read(
     tree: &Tree,
     block_pages: usize,
@@ -36,36 +69,7 @@ pub(super) fn read(
     len: usize,
     to: &mut impl Memory<FromDisk>,
 ) -> Result {
-    let end = range::end(at, len as u64)?;
-    if block_pages == 1 {
-        if let Some(part) = Part::single(at, len) {
-            // Most often that is all.
-            let copied = to.all(len, |bytes| {
-                read_page(tree, &tree.walk(part.page()), part, bytes);
-            });
-            if copied.is_some() {
-                return Ok(());
-            }
-        }
-    }
-    read_chunks(tree, block_pages, at, end, to);
-    Ok(())
-}
-
-/// Copies a part of a page, all of it from before or after a change.
-#[inline(always)]
-fn read_page(tree: &Tree, walk: &Walk<'_>, part: Part, to: Window<'_, FromDisk>) {
-    match walk.page(part) {
-        None => to.zero(),
-        Some(page) if page.try_read(part, &to) => (),
-        Some(_) => read_again(tree, part, to),
-    }
-}
-
-/// Copies the bytes from `at` to `end`.
-#[inline(never)]
-fn read_chunks(tree: &Tree, block_pages: usize, at: u64, end: u64, to: &mut impl Memory<FromDisk>) {
-    let mut at = at;
+    let (mut at, end) = (at, range::end(at, len as u64)?);
     while at < end {
         let chunk = Chunk::new(at, end);
         at = at.wrapping_add(chunk.left() as u64);
@@ -74,6 +78,17 @@ fn read_chunks(tree: &Tree, block_pages: usize, at: u64, end: u64, to: &mut impl
         } else {
             read_blocks(tree, chunk, to);
         }
+    }
+    Ok(())
+}
+
+/// Copies a part of a page, all of it from before or after a change.
+#[inline(always)]
+fn read_page(tree: &Tree, page: Option<Page<'_>>, part: Part, to: Window<'_, FromDisk>) {
+    match page {
+        None => to.zero(),
+        Some(page) if page.try_read(part, &to) => (),
+        Some(_) => read_again(tree, part, to),
     }
 }
 
@@ -90,7 +105,7 @@ fn read_pages(tree: &Tree, mut chunk: Chunk, to: &mut impl Memory<FromDisk>) {
                 let Some(bytes) = window.split_off(part.len()) else {
                     break;
                 };
-                read_page(tree, &walk, part, bytes);
+                read_page(tree, walk.page(part), part, bytes);
                 chunk.pass(part);
             }
             window.len()
@@ -112,15 +127,26 @@ fn read_pages(tree: &Tree, mut chunk: Chunk, to: &mut impl Memory<FromDisk>) {
 ///
 /// Its loop is what most of a large transfer costs, so it shares no registers with anything else.
 #[inline(never)]
-fn read_run(tree: &Tree, walk: &Walk<'_>, chunk: Chunk, to: &mut Window<'_, FromDisk>) -> Chunk {
-    let mut rest = to.take();
-    let chunk = chunk.pass_pages(|part| {
-        let bytes = rest.split_off(part.len());
-        bytes
-            .map(|bytes| read_page(tree, walk, part, bytes))
-            .is_some()
-    });
-    *to = rest;
+fn read_run(
+    tree: &Tree,
+    walk: &Walk<'_>,
+    mut chunk: Chunk,
+    to: &mut Window<'_, FromDisk>,
+) -> Chunk {
+    let Some(run) = chunk.run(to.len()) else {
+        return chunk;
+    };
+    if let Some(to) = to.split_off(run.bytes()) {
+        match walk.pages(run) {
+            None => to.zero(),
+            Some(pages) => {
+                for ((part, page), bytes) in run.parts().zip(pages).zip(to.pieces(PAGE_SIZE)) {
+                    read_page(tree, page, part, bytes);
+                }
+            }
+        }
+        chunk.pass_run(run);
+    }
     chunk
 }
 

@@ -164,10 +164,21 @@ impl PageStore {
     ///     store.read(at, &mut memory, len)
     /// }
     /// ```
+    // What a request of a page or less needs is a part of the caller: it is less than a call costs.
+    #[inline(always)]
     pub fn read(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> Result {
         if len > to.remaining() {
             return Err(EINVAL);
         }
+        if self.block_pages() == 1 && read::read_at_once(&self.tree, at, len, to) {
+            return Ok(());
+        }
+        to.apart(|to| self.read_chunks(at, to, len))
+    }
+
+    /// As [`Self::read`], of any pages.
+    #[inline(never)]
+    fn read_chunks(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> Result {
         self.read_memory(at, len as usize, to)
     }
 
@@ -202,7 +213,7 @@ impl PageStore {
     ///     store.write(scope, at, &mut memory, len)
     /// }
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn write<C: Context>(
         &self,
         scope: Scope<'_, C>,
@@ -214,6 +225,7 @@ impl PageStore {
     }
 
     /// As [`Self::write`], for a caller that is known to sleep or not.
+    #[inline(always)]
     pub(super) fn write_segments(
         &self,
         may_sleep: bool,
@@ -224,6 +236,21 @@ impl PageStore {
         if len > from.remaining() {
             return Err(EINVAL);
         }
+        if self.block_pages() == 1 && write::write_at_once(&self.tree, at, len, from) {
+            return Ok(());
+        }
+        from.apart(|from| self.write_chunks(may_sleep, at, from, len))
+    }
+
+    /// As [`Self::write_segments`], to any pages.
+    #[inline(never)]
+    fn write_chunks(
+        &self,
+        may_sleep: bool,
+        at: u64,
+        from: &mut Segments<'_, ToDisk>,
+        len: u32,
+    ) -> Result {
         self.write_memory(may_sleep, at, len as usize, from)
     }
 

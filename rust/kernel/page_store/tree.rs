@@ -22,6 +22,7 @@ use super::{
     },
     range::{
         Part,
+        Run,
         LEAF_PAGES, //
     },
 };
@@ -129,27 +130,37 @@ impl Tree {
     #[inline(always)]
     pub(super) fn hold(&self, page: usize) -> Option<Held<'_>> {
         loop {
-            let walk = self.walk(page);
-            let leaf = walk.leaf?;
-            // SAFETY: The walk, which the guard does not outlive, keeps the leaf allocated.
-            let inside = unsafe { &(*leaf.as_ptr()).inside }.lock();
-            // SAFETY: As above.
-            unsafe { leaf.as_ref() }.set_held(true);
-            if !inside.gone {
-                // INVARIANT: The lock was just taken, and the leaf is in the tree.
-                return Some(Held {
-                    inside,
-                    leaf,
-                    page,
-                    _walk: walk,
-                    tree: self,
-                });
+            let held = self.try_hold(page);
+            // A leaf that was gone left the tree before its lock was given back, so another look
+            // finds another leaf or none.
+            if held.is_some() || self.walk(page).leaf.is_none() {
+                return held;
             }
-            // It left the tree before the lock was given back, so the next look finds another leaf
-            // or none.
+        }
+    }
+
+    /// As [`Self::hold`], but [`None`] also if the leaf was just on its way out of the tree.
+    #[inline(always)]
+    pub(super) fn try_hold(&self, page: usize) -> Option<Held<'_>> {
+        let walk = self.walk(page);
+        let leaf = walk.leaf?;
+        // SAFETY: The walk, which the guard does not outlive, keeps the leaf allocated.
+        let inside = unsafe { &(*leaf.as_ptr()).inside }.lock();
+        // SAFETY: As above.
+        unsafe { leaf.as_ref() }.set_held(true);
+        if inside.gone {
             // SAFETY: As above.
             unsafe { leaf.as_ref() }.set_held(false);
+            return None;
         }
+        // INVARIANT: The lock was just taken, and the leaf is in the tree.
+        Some(Held {
+            inside,
+            leaf,
+            page,
+            _walk: walk,
+            tree: self,
+        })
     }
 
     /// Adds the leaf that page `page` belongs into, unless there is one already.
@@ -261,6 +272,16 @@ impl Walk<'_> {
         // SAFETY: By the type invariants the leaf is allocated, and the read section lasts.
         unsafe { self.leaf?.as_ref().page(part.page()) }
     }
+
+    /// Finds the pages of a run, which must be among those that the walk was begun for; [`None`] if
+    /// there is not one of them.
+    #[inline]
+    pub(super) fn pages(&self, run: Run) -> Option<impl Iterator<Item = Option<Page<'_>>>> {
+        // SAFETY: By the type invariants the leaf is allocated, and the read section lasts.
+        self.leaf
+            .as_ref()
+            .map(|leaf| unsafe { leaf.as_ref().pages(run) })
+    }
 }
 
 /// The right to change the pages of one leaf.
@@ -290,6 +311,13 @@ impl Held<'_> {
     pub(super) fn page(&self, part: Part) -> Option<Page<'_>> {
         // SAFETY: The read section of the walk lasts as long as `self`.
         unsafe { self.leaf().page(part.page()) }
+    }
+
+    /// Finds the pages of a run.
+    #[inline]
+    pub(super) fn pages(&self, run: Run) -> impl Iterator<Item = Option<Page<'_>>> {
+        // SAFETY: The read section of the walk lasts as long as `self`.
+        unsafe { self.leaf().pages(run) }
     }
 
     /// Adds a page where there is none.

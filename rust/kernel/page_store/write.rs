@@ -2,7 +2,7 @@
 
 //! The copying of a range of bytes to a tree.
 //!
-//! It goes in chunks as reading does, each of which takes one lock more.
+//! It goes at once or in chunks as reading does, each of which takes one lock more.
 
 use super::{
     copy::Memory,
@@ -23,55 +23,58 @@ use super::{
 };
 use crate::{
     block::bio::{
+        Segments,
         ToDisk,
+        User,
         Window, //
     },
+    page::PAGE_SIZE,
     prelude::*, //
 };
 
-/// Copies `len` bytes into a tree with blocks of so many pages; the shortest way if they are few.
+/// Copies `len` bytes into a tree, if they are in one page and come from where they can be addressed
+/// at once; else, or if there is no memory for the page, nothing is done and `false` returned.
 #[inline(always)]
-pub(super) fn write(
+pub(super) fn write_at_once(
     tree: &Tree,
-    block_pages: usize,
-    may_sleep: bool,
     at: u64,
-    len: usize,
-    from: &mut impl Memory<ToDisk>,
-) -> Result {
-    let end = range::end(at, len as u64)?;
-    if block_pages == 1 {
-        if let Some(part) = Part::single(at, len) {
-            // Most often that is all.
-            if tree
-                .hold(part.page())
-                .is_some_and(|held| write_all(held, part, from))
-            {
-                return Ok(());
-            }
-        }
-    }
-    write_chunks(tree, block_pages, may_sleep, at, end, from)
+    len: u32,
+    from: &mut Segments<'_, ToDisk>,
+) -> bool {
+    let Some(part) = Part::single(at, len as usize) else {
+        return false;
+    };
+    from.lend_all(len, AtOnce { tree, part })
 }
 
-/// Copies a part of a page at once; `false` means that nothing was done, because that takes several
-/// windows, or there is no memory for the page.
-#[inline(always)]
-fn write_all(held: Held<'_>, part: Part, from: &mut impl Memory<ToDisk>) -> bool {
-    let Some(page) = held.page(part) else {
-        return insert_all(held, part, from).is_some();
-    };
-    from.all(part.len(), |bytes| write_page(page, part, &bytes))
-        .is_some()
+/// The writing of a part of a page at once.
+struct AtOnce<'a> {
+    tree: &'a Tree,
+    part: Part,
+}
+
+impl User<ToDisk> for AtOnce<'_> {
+    #[inline(always)]
+    fn take(self, from: Window<'_, ToDisk>) -> bool {
+        let Some(held) = self.tree.try_hold(self.part.page()) else {
+            return false;
+        };
+        let Some(page) = held.page(self.part) else {
+            return insert_at_once(held, self.part, from);
+        };
+        write_page(page, self.part, &from);
+        true
+    }
 }
 
 /// The same for a page that is not there yet.
 #[inline(never)]
-fn insert_all(mut held: Held<'_>, part: Part, from: &mut impl Memory<ToDisk>) -> Option<()> {
-    let blank = Blank::new(part)?;
-    let new = from.all(part.len(), |bytes| blank.fill(&bytes))?;
-    held.insert(part, new);
-    Some(())
+fn insert_at_once(mut held: Held<'_>, part: Part, from: Window<'_, ToDisk>) -> bool {
+    let Some(blank) = Blank::new(part) else {
+        return false;
+    };
+    held.insert(part, blank.fill(&from));
+    true
 }
 
 /// Copies over a part of a page.
@@ -81,17 +84,16 @@ fn write_page(page: Page<'_>, part: Part, from: &Window<'_, ToDisk>) {
     page.change(|old| old.with(touched), |page| page.write(part, from));
 }
 
-/// Copies to the bytes from `at` to `end`, which [`range::end`] has returned.
-#[inline(never)]
-pub(super) fn write_chunks(
+/// Copies `len` bytes into a tree with blocks of so many pages.
+pub(super) fn write(
     tree: &Tree,
     block_pages: usize,
     may_sleep: bool,
     at: u64,
-    end: u64,
+    len: usize,
     from: &mut impl Memory<ToDisk>,
 ) -> Result {
-    let mut at = at;
+    let (mut at, end) = (at, range::end(at, len as u64)?);
     while at < end {
         let mut chunk = Chunk::new(at, end);
         at = at.wrapping_add(chunk.left() as u64);
@@ -156,18 +158,20 @@ fn write_pages(held: &mut Held<'_>, chunk: &mut Chunk, from: &mut impl Memory<To
 ///
 /// Its loop is what most of a large transfer costs, so it shares no registers with anything else.
 #[inline(never)]
-fn write_run(held: &Held<'_>, chunk: Chunk, from: &mut Window<'_, ToDisk>) -> Chunk {
-    let mut rest = from.take();
-    let chunk = chunk.pass_pages(|part| {
-        let page = held.page(part);
-        let copied = page.and_then(|page| {
-            let bytes = rest.split_off(part.len())?;
-            write_page(page, part, &bytes);
-            Some(())
-        });
-        copied.is_some()
-    });
-    *from = rest;
+fn write_run(held: &Held<'_>, mut chunk: Chunk, from: &mut Window<'_, ToDisk>) -> Chunk {
+    let Some(run) = chunk.run(from.len()) else {
+        return chunk;
+    };
+    let mut done = 0;
+    let pages = run.parts().zip(held.pages(run));
+    for ((part, page), bytes) in pages.zip(from.pieces(PAGE_SIZE)) {
+        let Some(page) = page else { break };
+        write_page(page, part, &bytes);
+        done += 1;
+    }
+    let done = run.first(done);
+    from.split_off(done.bytes());
+    chunk.pass_run(done);
     chunk
 }
 

@@ -67,6 +67,7 @@ pub struct Segments<'a, D: Direction> {
 
 // Not derived, because `D` is never a value.
 impl<D: Direction> Clone for Segments<'_, D> {
+    #[inline]
     fn clone(&self) -> Self {
         Self { ..*self }
     }
@@ -182,18 +183,25 @@ impl<'a, D: Direction> Segments<'a, D> {
         }
     }
 
-    /// The range that all of the next `len` bytes are in, with how many of its bytes are done;
-    /// [`None`] if that takes a look at another range, or `len` is 0.
+    /// The range that all of the next `len` bytes are in, with how many of its bytes are done, and
+    /// what is left after these; [`None`] if that takes a look at another range, or `len` is 0.
     #[inline]
-    pub(super) fn range_of(&self, len: u32) -> Option<(bindings::bio_vec, u32)> {
-        if len == 0 || len > self.in_bio || len > self.remaining {
+    pub(super) fn range_of(&self, len: u32) -> Option<(bindings::bio_vec, u32, Self)> {
+        if len == 0 {
             return None;
         }
+        // INVARIANT: As many bytes fewer are left as are passed, if the range has as many.
+        let rest = Self {
+            in_bio: self.in_bio.checked_sub(len)?,
+            remaining: self.remaining.checked_sub(len)?,
+            done: self.done.wrapping_add(len),
+            ..*self
+        };
         // SAFETY: By the type invariants there are more bytes in the array from this element on, so
         // the element exists.
         let range = unsafe { *(*self.bio).bi_io_vec.add(self.index as usize) };
         let end = u64::from(self.done) + u64::from(len);
-        (end <= u64::from(range.bv_len)).then_some((range, self.done))
+        (end <= u64::from(range.bv_len)).then_some((range, self.done, rest))
     }
 
     /// Goes to the start of the next bio that has bytes; [`None`] if there is none.

@@ -85,6 +85,14 @@ impl Drop for Mapped {
     }
 }
 
+/// Whom all bytes of a transfer can be lent to.
+///
+/// It is no closure because a method can be told to be inlined.
+pub(crate) trait User<D> {
+    /// Uses all of the bytes, or returns `false`.
+    fn take(self, bytes: Window<'_, D>) -> bool;
+}
+
 impl<D: Direction> Segments<'_, D> {
     /// Lends the next bytes, as many as can be addressed at once but at most `max`, then leaves out
     /// what `f` took of them. Without a byte left, `f` is not called and [`None`] returned.
@@ -111,25 +119,35 @@ impl<D: Direction> Segments<'_, D> {
         Some(result)
     }
 
-    /// Lends the next `len` bytes if they can be addressed at once, and leaves them out. Else, or
-    /// if there are not as many, nothing is done, `f` is not called, and [`None`] is returned.
+    /// Lends the next `len` bytes to `user`, if they can be addressed at once, and leaves them out if
+    /// these were used; returns whether they were.
     #[inline(always)]
-    pub(crate) fn with_all<R>(
-        &mut self,
-        len: usize,
-        f: impl FnOnce(Window<'_, D>) -> R,
-    ) -> Option<R> {
-        let (range, done) = self.range_of(u32::try_from(len).ok()?)?;
+    pub(crate) fn lend_all(&mut self, len: u32, user: impl User<D>) -> bool {
+        let Some((range, done, rest)) = self.range_of(len) else {
+            return false;
+        };
         // SAFETY: The range has `len` more bytes, which stay there while `self` is borrowed.
-        let mapped = unsafe { Mapped::new(range, done, len) };
-        if mapped.len < len {
-            return None;
+        let mapped = unsafe { Mapped::new(range, done, len as usize) };
+        if mapped.len < len as usize {
+            return false;
         }
-        self.advance(len as u32);
-        // SAFETY: The direction is that of the type. `f` gives the window back: it is called for
+        // SAFETY: The direction is that of the type. `user` gives the window back: it takes one of
         // any lifetime, so cannot keep it.
-        let result = f(unsafe { mapped.window() });
-        mapped.used::<D>(len);
-        Some(result)
+        let used = user.take(unsafe { mapped.window() });
+        if used {
+            mapped.used::<D>(len as usize);
+            *self = rest;
+        }
+        used
+    }
+
+    /// Runs `f` on what is left, for what is called seldom. As `f` gets a copy, `self` itself need
+    /// have no address, and may be in registers else.
+    #[inline(always)]
+    pub(crate) fn apart<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
+        let mut copy = self.clone();
+        let result = f(&mut copy);
+        *self = copy;
+        result
     }
 }

@@ -64,12 +64,16 @@ impl<D> Window<'_, D> {
         Some(first)
     }
 
-    /// Splits off all of the bytes.
+    /// The bytes in pieces of `size`, without those at the end that are fewer.
     #[inline]
-    pub(crate) fn take(&mut self) -> Self {
-        let all = Self { ..*self };
-        self.clear();
-        all
+    pub(crate) fn pieces(&self, size: usize) -> impl Iterator<Item = Window<'_, D>> {
+        let (at, count) = (self.at, self.len / size);
+        // INVARIANT: So many pieces are within the bytes.
+        (0..count).map(move |piece| Window {
+            at: at.wrapping_add(piece.wrapping_mul(size)),
+            len: size,
+            _lent: PhantomData,
+        })
     }
 
     /// Leaves no byte.
