@@ -15,8 +15,7 @@ use kernel::{
         },
         BlkResult,
         BlkStatus,
-        Sector,
-        Sectors, //
+        Sector, //
     },
     page_store::{
         PageStore,
@@ -37,37 +36,34 @@ pub(crate) enum Backing {
 }
 
 impl Backing {
-    /// Fills the memory of a read with `len` sectors from `at` on.
-    pub(crate) fn read(
-        &self,
-        at: Sector,
-        len: Sectors,
-        mut to: Segments<'_, FromDisk>,
-    ) -> BlkResult {
+    /// Fills the memory of a read with `len` bytes from `at` on.
+    #[inline(always)]
+    pub(crate) fn read(&self, at: Sector, len: u32, mut to: Segments<'_, FromDisk>) -> BlkResult {
         match self {
             Self::Nothing => Ok(()),
             Self::Memory(pages) => {
-                pages.read(at.bytes(), &mut to, len.bytes() as u32)?;
+                pages.read(at.bytes(), &mut to, len)?;
                 Ok(())
             }
             Self::Cached(cache) => {
-                cache.read(at.bytes(), &mut to, len.bytes() as u32)?;
+                cache.read(at.bytes(), &mut to, len)?;
                 Ok(())
             }
         }
     }
 
-    /// Keeps `len` sectors of a write from `at` on, past the cache if `fua`; where no page is left,
-    /// the disk is full.
+    /// Keeps `len` bytes of a write from `at` on, past the cache if `fua`; where no page is left, the
+    /// disk is full.
+    #[inline(always)]
     pub(crate) fn write<C: Context>(
         &self,
         scope: Scope<'_, C>,
         at: Sector,
-        len: Sectors,
+        len: u32,
         mut from: Segments<'_, ToDisk>,
         fua: bool,
     ) -> BlkResult {
-        let (at, len) = (at.bytes(), len.bytes() as u32);
+        let at = at.bytes();
         let written = match self {
             Self::Nothing => return Ok(()),
             Self::Memory(pages) => pages.write(scope, at, &mut from, len),
@@ -77,17 +73,17 @@ impl Backing {
         written.map_err(|_| BlkStatus::NOSPC)
     }
 
-    /// Forgets `len` sectors from `at` on, which are zeros then.
+    /// Forgets `len` bytes from `at` on, which are zeros then.
     pub(crate) fn discard<C: Context>(
         &self,
         scope: Scope<'_, C>,
         at: Sector,
-        len: Sectors,
+        len: u32,
     ) -> BlkResult {
         match self {
             Self::Nothing => (),
-            Self::Memory(pages) => pages.remove(scope, at.bytes(), len.bytes())?,
-            Self::Cached(cache) => cache.remove(scope, at.bytes(), len.bytes())?,
+            Self::Memory(pages) => pages.remove(scope, at.bytes(), len.into())?,
+            Self::Cached(cache) => cache.remove(scope, at.bytes(), len.into())?,
         }
         Ok(())
     }

@@ -36,8 +36,7 @@ use kernel::{
             Timer, //
         },
         BlkResult,
-        BlkStatus,
-        Sectors, //
+        BlkStatus, //
     },
     prelude::*, //
 };
@@ -146,7 +145,7 @@ fn serve<'q, C: Context>(
     }
 
     let rq = rq.start();
-    let outcome = carry_out(&queue.backing, scope, &rq, rq.sectors());
+    let outcome = carry_out(&queue.backing, scope, &rq, rq.bytes());
     queue.completion.finish(hw, rq, outcome, together);
     Ok(())
 }
@@ -174,18 +173,18 @@ fn serve_under_conditions<'q, C: Context>(
         return Ok(());
     }
     let (len, verdict) = queue.conditions.survey(&rq);
-    let outcome = carry_out(&queue.backing, scope, &rq, len).and(verdict);
+    let outcome = carry_out(&queue.backing, scope, &rq, len.bytes() as u32).and(verdict);
     queue.completion.finish(hw, rq, outcome, together);
     Ok(())
 }
 
-/// Does what a request asks for, with the first `len` of its sectors.
+/// Does what a request asks for, with the first `len` of its bytes.
 #[inline(always)]
 fn carry_out<C: Context>(
     backing: &Backing,
     scope: Scope<'_, C>,
     rq: &Started<Null<C>>,
-    len: Sectors,
+    len: u32,
 ) -> BlkResult {
     match backing {
         // Whatever it is.

@@ -12,16 +12,15 @@ use kernel::block::{
         Started, //
     },
     BlkResult,
-    BlkStatus,
-    Sectors, //
+    BlkStatus, //
 };
 
-/// Does what a request asks for with its first `len` sectors.
+/// Does what a request asks for with its first `len` bytes.
 pub(crate) fn transfer<T: Operations>(
     backing: &Backing,
     scope: Scope<'_, T::Context>,
     rq: &Started<T>,
-    len: Sectors,
+    len: u32,
 ) -> BlkResult {
     let at = rq.sector();
     match (rq.op(), rq.transfer()) {
