@@ -84,9 +84,9 @@ __rust_helper int rust_helper_page_store_insert(struct xarray *xa,
 }
 
 /*
- * Finds the leaf with this index, in an RCU read section. None is at an index that a node of the lowest
- * level at the head would have, and none spans several: what is not NULL above
- * the lowest level is a node.
+ * Finds the leaf with this index, in an RCU read section. None is at an index that
+ * a node of the lowest level at the head would have, and none spans several: what is
+ * not NULL above the lowest level is a node.
  */
 __rust_helper void *rust_helper_page_store_find(const struct xarray *xa,
 						unsigned long index)

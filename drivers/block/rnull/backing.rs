@@ -52,8 +52,8 @@ impl Backing {
         }
     }
 
-    /// Keeps `len` bytes of a write from `at` on, past the cache if `fua`; where no page is left, the
-    /// disk is full.
+    /// Keeps `len` bytes of a write from `at` on, past the cache if `fua`; where no page is left,
+    /// the disk is full.
     #[inline(always)]
     pub(crate) fn write<C: Context>(
         &self,

@@ -229,8 +229,8 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The `len` bytes from `at` on; [`None`] if there are none, or they are in several pages, or in
-    /// one that cannot be numbered.
+    /// The `len` bytes from `at` on; [`None`] if there are none, or they are in several pages, or
+    /// in one that cannot be numbered.
     #[inline]
     pub(super) fn single(at: u64, len: usize) -> Option<Self> {
         // On 64-bit machines that is always so.

@@ -2,9 +2,10 @@
 
 //! The copying of a range of bytes from a tree.
 //!
-//! What is within a page, as most requests are, goes at once. The rest goes in chunks, each of which
-//! takes one look-up, one RCU read section. Within a chunk it copies page by page, for as long as a window of the other memory lasts. Where a page and a
-//! window end in different places, the page is put together from several.
+//! What is within a page, as most requests are, goes at once. The rest goes in chunks, each of
+//! which takes one look-up, one RCU read section. Within a chunk it copies page by page, for as
+//! long as a window of the other memory lasts. Where a page and a window end in different places,
+//! the page is put together from several.
 
 use super::{
     copy::Memory,

@@ -32,8 +32,9 @@ use crate::{
     prelude::*, //
 };
 
-/// Copies `len` bytes into a tree, if they are in one page and come from where they can be addressed
-/// at once; else, or if there is no memory for the page, nothing is done and `false` returned.
+/// Copies `len` bytes into a tree, if they are in one page and come from where they can be
+/// addressed at once; else, or if there is no memory for the page, nothing is done and `false`
+/// returned.
 #[inline(always)]
 pub(super) fn write_at_once(
     tree: &Tree,

@@ -119,8 +119,8 @@ impl<D: Direction> Segments<'_, D> {
         Some(result)
     }
 
-    /// Lends the next `len` bytes to `user`, if they can be addressed at once, and leaves them out if
-    /// these were used; returns whether they were.
+    /// Lends the next `len` bytes to `user`, if they can be addressed at once, and leaves them out
+    /// if these were used; returns whether they were.
     #[inline(always)]
     pub(crate) fn lend_all(&mut self, len: u32, user: impl User<D>) -> bool {
         let Some((range, done, rest)) = self.range_of(len) else {
