@@ -131,16 +131,16 @@ impl Device {
         // What fails is not flushed.
         let through = fua && (self.settings.is("fua") || !outcome.said.starts_with('E'));
         let cached = self.settings.get("cache_size") > 0 && !through;
+        let size = self.settings.get("cache_size") << 20;
+        // rnull stores some pages before the cache is full, perhaps some that it changes then.
+        // null_blk writes past it where a page is stored already.
+        if cached && (self.in_c || self.media.cached_with(&outcome.moved) + ROOM > size) {
+            self.media.leak();
+        }
         for (from, to) in &outcome.moved {
             for sector in from / SECTOR..to / SECTOR {
                 self.media.write(sector, content, cached);
             }
-        }
-        let size = self.settings.get("cache_size") << 20;
-        // rnull stores some pages before the cache is full. null_blk writes past it where a page is
-        // stored already.
-        if cached && (self.in_c || self.media.cached() + ROOM > size) {
-            self.media.leak();
         }
         // Without FUA the kernel makes the cache empty after it, with what else is in it by then.
         if fua && !self.settings.is("fua") {

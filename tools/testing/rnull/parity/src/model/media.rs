@@ -39,6 +39,13 @@ impl Cell {
         self.stored = content;
         self.perhaps.clear();
     }
+
+    /// Its content of the cache, which is no longer there, may have been stored before.
+    fn may_have_stored(&mut self, content: Content) {
+        if self.stored != content && !self.perhaps.contains(&content) {
+            self.perhaps.push(content);
+        }
+    }
 }
 
 /// The sectors of a device with those of its cache.
@@ -62,7 +69,10 @@ impl Media {
     pub fn write(&mut self, sector: u64, content: Content, cached: bool) {
         let cell = &mut self.cells[sector as usize];
         if cached {
-            cell.cached = Some(content);
+            let before = cell.cached.replace(content);
+            if let Some(before) = before.filter(|_| self.leaks) {
+                cell.may_have_stored(before);
+            }
         } else {
             cell.store(content);
             cell.cached = None;
@@ -84,22 +94,23 @@ impl Media {
         self.leaks = true;
     }
 
-    /// How many bytes the cache takes, in whole pages.
-    pub fn cached(&self) -> u64 {
+    /// How many bytes the cache takes, in whole pages, once it has these ranges of bytes, too.
+    pub fn cached_with(&self, more: &[(u64, u64)]) -> u64 {
         let pages = self.cells.chunks((PAGE / SECTOR) as usize);
-        let cached = |page: &&[Cell]| page.iter().any(|cell| cell.cached.is_some());
-        pages.filter(cached).count() as u64 * PAGE
+        let cached = |&(at, page): &(u64, &[Cell])| {
+            page.iter().any(|cell| cell.cached.is_some())
+                || more.iter().any(|&(from, to)| from < at + PAGE && at < to)
+        };
+        let starts = (0..).step_by(PAGE as usize);
+        starts.zip(pages).filter(cached).count() as u64 * PAGE
     }
 
     /// Power is lost, and the cache with it; what may have been stored may be there.
     pub fn lose_power(&mut self) {
         let leaks = std::mem::take(&mut self.leaks);
         for cell in &mut self.cells {
-            let lost = cell.cached.take().filter(|_| leaks);
-            if let Some(content) = lost {
-                if cell.stored != content && !cell.perhaps.contains(&content) {
-                    cell.perhaps.push(content);
-                }
+            if let Some(content) = cell.cached.take().filter(|_| leaks) {
+                cell.may_have_stored(content);
             }
         }
     }
@@ -153,15 +164,16 @@ mod tests {
 
     #[test]
     fn a_cache_is_lost() {
-        let mut media = Media::new(16);
+        let mut media = Media::new(24);
         media.write(1, 5, false);
         media.write(1, 6, true);
         media.write(8, 6, true);
-        assert_eq!(media.cached(), 8192);
+        assert_eq!(media.cached_with(&[]), 8192);
+        assert_eq!(media.cached_with(&[(4095, 4096), (8191, 8193)]), 12288);
         media.lose_power();
         assert_eq!(media.read(1, &sector(1, 6)), Err(vec![5]));
         assert!(media.read(1, &sector(1, 5)).is_ok());
-        assert_eq!(media.cached(), 0);
+        assert_eq!(media.cached_with(&[]), 0);
     }
 
     #[test]
@@ -174,6 +186,20 @@ mod tests {
         media.lose_power();
         assert!(media.read(1, &sector(1, 5)).is_ok());
         assert_eq!(media.read(1, &sector(1, 6)), Err(vec![5]));
+    }
+
+    #[test]
+    fn what_leaked_may_be_older_than_what_is_lost() {
+        let mut media = Media::new(8);
+        media.write(1, 5, true);
+        media.write(1, 6, true);
+        media.leak();
+        media.write(1, 7, true);
+        assert_eq!(media.read(1, &sector(1, 6)), Err(vec![7]));
+        media.lose_power();
+        assert_eq!(media.read(1, &sector(1, 5)), Err(vec![EMPTY, 6, 7]));
+        assert!(media.read(1, &sector(1, 6)).is_ok());
+        assert_eq!(media.read(1, &sector(1, 7)), Err(vec![6]));
     }
 
     #[test]
