@@ -2,6 +2,8 @@
 # Prints the questions about transfers that are under way at once, polled for or not.
 # shellcheck shell=bash
 
+# What is written where polling is the way was written before in another: null_blk, when it is polled, would wait for
+# memory where it must not.
 together() {
 	local mode by
 
@@ -10,6 +12,8 @@ together() {
 			cat <<-EOF
 			case $by together with irqmode $mode
 			device a size=2 memory_backed=1 irqmode=$mode submit_queues=2
+			write a 0 4096 9 => ok
+			write a 8192 4096 9 => ok
 			together $by write/a/0/4096/1 write/a/8192/4096/4 read/a/4096/4096 => ok; ok; ok 4096*zero
 			read a 0 12288 => ok 4096*#1+4096*zero+4096*#4
 			put a/badblocks +140-140
@@ -46,16 +50,19 @@ together() {
 	together polled read/a/0/4096 => EOPNOTSUPP 4096*untouched
 	put a/poll_queues 1 => ok 1
 	put a/submit_queues 3 => ok 3
+	write a 4096 4096 9 => ok
 	together polled read/a/0/4096 write/a/4096/4096/1 => ok 4096*zero; ok
 	read a 4096 4096 => ok 4096*#1
 	case polled for with shared tags
 	load shared_tags=1 blocking=1 nr_devices=0
 	device a size=2 memory_backed=1 poll_queues=0
 	device b size=2
+	write a 0 4096 9 => ok
 	together polled write/a/0/4096/1 read/b/0/4096 write/b/4096/4096/1 => ok; ok 4096*untouched; ok
 	read a 0 4096 => ok 4096*#1
 	case polled for behind a cache
 	device a size=8 memory_backed=1 cache_size=1
+	write a 0 65536 9 => ok
 	together polled write/a/0/65536/1 read/a/65536/4096 => ok; ok 4096*zero
 	read a 0 65536 => ok 65536*#1
 	put a/power 0 => ok 0
