@@ -15,6 +15,8 @@ pub mod media;
 
 pub mod bad;
 
+pub mod fault;
+
 pub mod settings;
 
 use crate::question::{By, Question};

@@ -177,10 +177,10 @@ fn replay(bench: &mut Bench, path: &str) -> bool {
     true
 }
 
-fn hunt(bench: Bench, attributes: Vec<String>, time: Duration, first: u64) {
+fn hunt(bench: Bench, attributes: Vec<String>, faults: bool, time: Duration, first: u64) {
     let begin = Instant::now();
     let bench = RefCell::new(bench);
-    let strategy = generate::questions(attributes);
+    let strategy = generate::questions(attributes, faults);
     let mut failed = false;
     let mut seed = first;
     while begin.elapsed() < time {
@@ -237,6 +237,10 @@ fn main() {
     let [theirs, ours] = offers;
     let mut attributes = theirs.attributes;
     attributes.retain(|name| ours.attributes.contains(name) && !name.starts_with("zone"));
+    // Where a kernel injects faults, there are parameters for them.
+    let faults = [theirs.parameters, ours.parameters]
+        .iter()
+        .all(|names| names.iter().any(|name| name == "timeout"));
     let mut askers = [NULL_BLK, RNULL].map(|driver| Asker::new(driver, &attributes, &[]));
     for asker in &mut askers {
         asker.ask(&Question::words(&STANDARD));
@@ -256,7 +260,13 @@ fn main() {
     };
     match &words[..] {
         [seconds, seed] => match (seconds.parse(), seed.parse()) {
-            (Ok(seconds), Ok(seed)) => hunt(bench, attributes, Duration::from_secs(seconds), seed),
+            (Ok(seconds), Ok(seed)) => hunt(
+                bench,
+                attributes,
+                faults,
+                Duration::from_secs(seconds),
+                seed,
+            ),
             _ => println!("not ok fuzz - SECONDS and SEED are numbers"),
         },
         [file] => exit((!replay(&mut bench, file)).into()),

@@ -2,7 +2,10 @@
 
 //! Operations on a device, in units that fit any block size.
 
-use super::settings::change;
+use super::{
+    scene::{Fault, Victim},
+    settings::change,
+};
 use crate::question::{By, Cuts};
 use proptest::{
     collection::vec,
@@ -75,6 +78,13 @@ pub enum Operation {
         first: u64,
         count: u64,
     },
+    /// A fault that is certain.
+    Fault {
+        fault: Fault,
+        victim: Victim,
+        at: Index,
+        blocks: u64,
+    },
     Values,
     /// What sysfs shows.
     Disk,
@@ -106,6 +116,28 @@ fn part() -> impl Strategy<Value = Part> {
     })
 }
 
+fn fault() -> impl Strategy<Value = Operation> {
+    let fault = prop_oneof![
+        3 => Just(Fault::Lost),
+        2 => (1..6u32).prop_map(Fault::SentBack),
+        1 => Just(Fault::Saved),
+        1 => Just(Fault::NoQueue),
+    ];
+    let victim = prop_oneof![
+        3 => Just(Victim::Read),
+        3 => (1..200u32).prop_map(Victim::Write),
+        1 => Just(Victim::Discard),
+        1 => Just(Victim::Flush),
+    ];
+    let all = (fault, victim, any::<Index>(), 1..9u64);
+    all.prop_map(|(fault, victim, at, blocks)| Operation::Fault {
+        fault,
+        victim,
+        at,
+        blocks,
+    })
+}
+
 /// Any operation.
 pub fn operation() -> impl Strategy<Value = Operation> {
     let blocks = || prop_oneof![4 => 1..9u64, 1 => 1..300u64];
@@ -125,6 +157,7 @@ pub fn operation() -> impl Strategy<Value = Operation> {
         2 => option::of(change()).prop_map(Operation::Cycle),
         3 => change().prop_map(|(name, text)| Operation::Put(name, text)),
         2 => (any::<bool>(), 0..BAD.1, 1..20u64).prop_map(|(add, first, count)| Operation::Bad { add, first, count }),
+        4 => fault(),
         1 => Just(Operation::Values),
         1 => Just(Operation::Disk),
     ]

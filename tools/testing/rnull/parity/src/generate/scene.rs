@@ -4,6 +4,10 @@
 
 mod together;
 
+mod fault;
+
+pub use fault::{Fault, Victim};
+
 use super::operation::{Operation, BAD};
 use super::settings::Settings;
 use crate::question::{Cuts, Question};
@@ -34,12 +38,14 @@ pub struct Scene<'a> {
     cache: bool,
     /// Whether bad sectors may become good when they are met.
     once: bool,
+    /// Whether faults can be asked for.
+    faults: bool,
     asked: Vec<Question>,
 }
 
 impl<'a> Scene<'a> {
     /// No devices, of which nothing was asked yet.
-    pub fn new(attributes: &'a [String], later: Option<u64>) -> Self {
+    pub fn new(attributes: &'a [String], faults: bool, later: Option<u64>) -> Self {
         Self {
             attributes,
             devices: Vec::new(),
@@ -48,6 +54,7 @@ impl<'a> Scene<'a> {
             shallow: false,
             cache: false,
             once: false,
+            faults,
             asked: Vec::new(),
         }
     }
@@ -132,6 +139,11 @@ impl<'a> Scene<'a> {
         });
     }
 
+    fn discard(&mut self, offset: u64, len: u64) {
+        let (offset, len) = (offset.to_string(), len.to_string());
+        self.ask(&["discard", self.name(), &offset, &len]);
+    }
+
     /// Offset and length of so many blocks.
     fn place(&self, at: Index, blocks: u64) -> (u64, u64) {
         let len = (blocks * self.block()).min(AREA / 4);
@@ -195,12 +207,7 @@ impl<'a> Scene<'a> {
             } => self.read(at, len, Vec::new()),
             Operation::Discard { at, blocks } => {
                 let (offset, len) = self.place(at, blocks);
-                self.ask(&[
-                    "discard",
-                    self.name(),
-                    &offset.to_string(),
-                    &len.to_string(),
-                ]);
+                self.discard(offset, len);
             }
             Operation::Zero { at, blocks } => {
                 let (offset, len) = self.place(at, blocks);
@@ -230,6 +237,12 @@ impl<'a> Scene<'a> {
                 let text = format!("{sign}{}-{}", BAD.0 + first.min(last), BAD.0 + last);
                 self.put("badblocks", &text);
             }
+            Operation::Fault {
+                fault,
+                victim,
+                at,
+                blocks,
+            } => self.fault(fault, victim, at, blocks),
             Operation::Values => self.ask(&["values", self.name()]),
             Operation::Disk => self.ask(&["disk", self.name()]),
         }

@@ -5,6 +5,7 @@
 use super::{
     bad::Bad,
     expect,
+    fault::Faults,
     io::Way,
     media::Media,
     settings::{self, Settings},
@@ -32,6 +33,7 @@ pub struct Device {
     pub(super) way: Way,
     pub(super) media: Media,
     pub(super) bad: Bad,
+    pub(super) faults: Faults,
     /// The defect because of which null_blk's data may be wrong from now on.
     pub(super) spoilt: Option<u32>,
     pub(super) in_c: bool,
@@ -52,6 +54,7 @@ impl Device {
             way: Way::Alone,
             media: Media::new(SECTORS),
             bad: Bad::new(SECTORS),
+            faults: Faults::default(),
             spoilt: None,
             in_c,
             written_block: None,
@@ -69,6 +72,9 @@ impl Device {
                 match attribute {
                     "power" => self.power(&text, answer),
                     "badblocks" => self.mark(&text, answer),
+                    _ if self.faults.turn(attribute, &text) => {
+                        expect(&format!("ok {text}"), answer)
+                    }
                     _ => self.put(attribute, &text, answer),
                 }
             }
@@ -83,6 +89,10 @@ impl Device {
             ["flush", _] => {
                 if !self.on {
                     return expect("ENOENT", answer);
+                }
+                // Without a cache there is no request.
+                if self.settings.is("cache_size") && self.faults.lose() {
+                    return expect("ETIMEDOUT", answer);
                 }
                 self.media.flush();
                 expect("ok", answer)
@@ -165,7 +175,7 @@ impl Device {
         let had_cache = self.settings.get("cache_size") > 0;
         let verdict = match wanted {
             Err(why) => Err(why),
-            Ok(1) if !self.on => self.settings.power_on(&self.machine, self.in_c),
+            Ok(1) if !self.on => self.power_on(),
             Ok(_) => Ok(()),
         };
         if let (Ok(wanted), Ok(())) = (wanted, verdict) {
@@ -186,6 +196,19 @@ impl Device {
             &format!("{} {}", verdict.err().unwrap_or("ok"), u8::from(self.on)),
             answer,
         )
+    }
+
+    fn power_on(&mut self) -> Result<(), &'static str> {
+        let before = self.settings.clone();
+        self.settings.power_on(&self.machine, self.in_c)?;
+        if !self.faults.break_queue() {
+            return Ok(());
+        }
+        // null_blk has changed what it shows by then.
+        if !self.in_c {
+            self.settings = before;
+        }
+        Err("ENOMEM")
     }
 
     pub(super) fn spoil(&mut self, defect: u32) {

@@ -71,15 +71,21 @@ impl Device {
         if self.way == Way::Polled && !self.can_poll() {
             return outcome("EOPNOTSUPP");
         }
-        let (mut at, mut good, mut moved) = (offset, true, Vec::new());
+        let (mut at, mut good, mut lost, mut moved) = (offset, true, false, Vec::new());
         while at < offset + now {
             let bytes = self.settings.request().min(offset + now - at);
+            if self.faults.lose() {
+                lost = true;
+                at += bytes;
+                continue;
+            }
             let (fine, sectors) = self.request(at / SECTOR, bytes / SECTOR);
             good &= fine;
             moved.push((at, at + sectors * SECTOR));
             at += bytes;
         }
         let said = match good {
+            _ if lost => "ETIMEDOUT".into(),
             false => "EIO".into(),
             true if now < len => format!("{now} bytes"),
             true => "ok".into(),
@@ -177,6 +183,9 @@ impl Device {
             let outcome = self.outcome(offset, len, true);
             self.keep(&outcome, EMPTY, false);
             return expect(&outcome.said, answer);
+        }
+        if self.faults.lose() {
+            return expect("ETIMEDOUT", answer);
         }
         let (good, sectors) = self.request(offset / SECTOR, len / SECTOR);
         let first = offset / SECTOR;

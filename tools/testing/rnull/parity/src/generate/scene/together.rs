@@ -52,10 +52,14 @@ impl Scene<'_> {
         // thread of its own. In emulated guests some of that was lost, with nothing under way in the
         // block layer, whichever the driver was.
         let waits = by == By::Aio;
+        // When null_blk is polled it may wait for memory where it must not, which kernels notice that have
+        // faults.
+        let writes = !(by == By::Polling && self.faults);
         let most = if self.shallow && !waits { 1 } else { PARTS };
         let longest = if waits { AREA } else { ONE_REQUEST };
         let part = |(slot, part): (usize, Part)| {
-            let write = part.write.map(|(seed, fua)| (seed, fua && durably));
+            let write = part.write.filter(|_| writes);
+            let write = write.map(|(seed, fua)| (seed, fua && durably));
             self.part(slot, longest, Part { write, ..part })
         };
         let parts = slots.zip(parts).take(most).map(part).collect();
