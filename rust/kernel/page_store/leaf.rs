@@ -121,6 +121,8 @@ impl Leaf {
     #[inline(always)]
     pub(super) fn set_held(&self, held: bool) {
         if !cfg!(CONFIG_SMP) {
+            // What the holder does stays between the two.
+            compiler_fence(SeqCst);
             self.held.store(held, Relaxed);
             compiler_fence(SeqCst);
         }
