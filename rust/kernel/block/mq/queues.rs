@@ -84,8 +84,8 @@ impl<'q, T: Operations> Queues<'q, T> {
         unsafe { &*(*self.queue.as_ptr()).queuedata.cast::<DiskData<T>>() }
     }
 
-    /// Runs `f` while the hardware queues stay. If they are just being replaced, there is no
-    /// request to be stopped, and whoever replaces them starts them afterwards.
+    /// Runs `f` while the hardware queues stay. If their number is being changed, and no request of
+    /// the disk is in use, `f` does not run: C may be replacing them.
     fn unless_replaced(self, f: impl FnOnce(*mut bindings::request_queue)) {
         // SAFETY: By the type invariant; the data of a disk has the change of its tag set.
         unsafe { self.disk_data().change().unless_begun(self.queue, f) };
@@ -98,10 +98,13 @@ impl<'q, T: Operations> Queues<'q, T> {
 
     /// Lets no more requests come, but for those that come already.
     ///
-    /// When the number of queues changes, they are started.
+    /// After the number of queues has changed, they are started.
     ///
     /// Whoever stops the queues has to see to it that they are started: a disk whose queues are
-    /// stopped cannot be removed, nor can the number of its queues be changed.
+    /// stopped cannot be removed, nor can the number of its queues be changed. Until then there
+    /// must be a request of the disk that has not ended, e.g. one that was refused when the queues
+    /// were stopped: without one, to stop and to start them does nothing while their number is
+    /// being changed, and requests that come before C gets to it would find them stopped for good.
     pub fn stop(self) {
         self.unless_replaced(|queue| {
             // SAFETY: By the type invariant, and the hardware queues stay meanwhile.

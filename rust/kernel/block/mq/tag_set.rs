@@ -138,8 +138,9 @@ impl<T: Operations> TagSet<T> {
 
     /// Changes the number of hardware queues of all disks on the tag set, while they are in use.
     ///
-    /// Waits until their requests have ended, so it must not be called from a callback of the
-    /// driver, nor with a lock held that ending a request needs.
+    /// Waits until their requests have ended, and until callbacks that may sleep have returned. So
+    /// it must not be called from a callback of the driver, nor with a lock held that ending a
+    /// request needs, or such a callback.
     ///
     /// There can be queues for reads, or polled ones, only if there were some of that kind, or of
     /// the kind behind it, when the tag set was made.
