@@ -61,6 +61,8 @@ mod chain;
 mod page;
 
 mod range;
+
+mod part;
 mod sectors;
 
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]

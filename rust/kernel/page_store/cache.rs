@@ -14,10 +14,10 @@
 
 use super::{
     copy::Memory,
+    part::Part,
     range::{
         self,
-        Chunk,
-        Part, //
+        Chunk, //
     },
     read,
     remove,

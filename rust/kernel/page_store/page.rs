@@ -16,7 +16,7 @@
 //! C header: [`include/linux/seqlock.h`](srctree/include/linux/seqlock.h), which does the same.
 
 use super::{
-    range::Part,
+    part::Part,
     sectors::Sectors, //
 };
 use crate::{

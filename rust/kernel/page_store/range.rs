@@ -2,9 +2,10 @@
 
 //! The division of a range of bytes into the pages that hold it.
 
-use super::sectors::{
-    Sectors,
-    GRANULE, //
+use super::part::{
+    offset_of,
+    page_of,
+    Part, //
 };
 use crate::{
     page::{
@@ -48,18 +49,6 @@ pub(super) fn end(at: u64, len: u64) -> Result<u64> {
     // On 64-bit machines that is always so.
     usize::try_from(end >> PAGE_SHIFT).map_err(|_| EINVAL)?;
     Ok(end)
-}
-
-/// The number of the page that byte `at` is in; [`end`] has seen to it that there is one.
-#[inline]
-fn page_of(at: u64) -> usize {
-    (at >> PAGE_SHIFT) as usize
-}
-
-/// Where in its page byte `at` is.
-#[inline]
-fn offset_of(at: u64) -> usize {
-    at as usize % PAGE_SIZE
 }
 
 /// What is left of a range of bytes whose pages are in the same leaf.
@@ -112,19 +101,15 @@ impl Chunk {
     /// Those of the next bytes that are in the same page; [`None`] if nothing is left.
     #[inline]
     pub(super) fn part(&self) -> Option<Part> {
-        // INVARIANT: It ends where the page does, if not before.
-        (self.left > 0).then_some(Part {
-            at: self.at,
-            len: self.left.min(PAGE_SIZE - offset_of(self.at)),
-        })
+        (self.left > 0).then_some(Part::new(self.at, self.left))
     }
 
     /// Goes on to the next page; `part` is what [`Self::part`] returned.
     #[inline]
     pub(super) fn pass(&mut self, part: Part) {
         // INVARIANT: What is left starts with the next page, if it is not nothing.
-        self.at = self.at.wrapping_add(part.len as u64);
-        self.left = self.left.wrapping_sub(part.len);
+        self.at = self.at.wrapping_add(part.len() as u64);
+        self.left = self.left.wrapping_sub(part.len());
     }
 
     /// The next pages, as far as all of their bytes are left, and among the next `most`; [`None`]
@@ -209,103 +194,7 @@ impl Run {
     /// The pages, each of them as a part.
     #[inline]
     pub(super) fn parts(self) -> impl Iterator<Item = Part> {
-        // INVARIANT: It is a page.
-        (0..self.count).map(move |page| Part {
-            at: self.at.wrapping_add((page as u64) << PAGE_SHIFT),
-            len: PAGE_SIZE,
-        })
-    }
-}
-
-/// A range of bytes within one page.
-///
-/// # Invariants
-///
-/// The `len` bytes from byte `at` on are in one page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part {
-    at: u64,
-    len: usize,
-}
-
-impl Part {
-    /// The `len` bytes from `at` on; [`None`] if there are none, or they are in several pages, or
-    /// in one that cannot be numbered.
-    #[inline]
-    pub(super) fn single(at: u64, len: usize) -> Option<Self> {
-        // On 64-bit machines that is always so.
-        usize::try_from(at >> PAGE_SHIFT).ok()?;
-        let room = PAGE_SIZE - offset_of(at);
-        // INVARIANT: It ends where the page does, if not before.
-        (len.wrapping_sub(1) < room).then_some(Self { at, len })
-    }
-
-    /// The number of the page.
-    #[inline]
-    pub(super) fn page(&self) -> usize {
-        page_of(self.at)
-    }
-
-    /// Where in the page the range starts.
-    #[inline]
-    pub(super) fn offset(&self) -> usize {
-        offset_of(self.at)
-    }
-
-    /// The number of bytes.
-    #[inline]
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
-
-    /// The sectors with a byte in the range.
-    #[inline]
-    pub(super) fn touched(&self) -> Sectors {
-        if self.is_page() {
-            return Sectors::ALL;
-        }
-        self.touched_in_page()
-    }
-
-    /// The same where it is not all of them. It is apart so that what copies pages stays small.
-    #[inline(never)]
-    fn touched_in_page(self) -> Sectors {
-        Sectors::touched(self.offset(), self.len)
-    }
-
-    /// The sectors that have no byte elsewhere.
-    #[inline]
-    pub(super) fn covered(&self) -> Sectors {
-        Sectors::within(self.offset(), self.len)
-    }
-
-    /// Whether the range is a page.
-    #[inline]
-    pub(super) fn is_page(&self) -> bool {
-        self.len == PAGE_SIZE
-    }
-
-    /// Divides it: its first bytes, all in sectors of `set` or none of them, then the rest.
-    pub(super) fn split_where(self, set: Sectors) -> (Self, Self) {
-        let within = |part: &Self| part.touched().both(set) == part.touched();
-        let without = |part: &Self| part.touched().both(set).is_empty();
-        if within(&self) || without(&self) {
-            return self.split(self.len);
-        }
-        // In between, sector by sector.
-        self.split(GRANULE - self.offset() % GRANULE)
-    }
-
-    /// Divides it: its first bytes, `len` of them unless it is shorter, then the rest.
-    #[inline]
-    pub(super) fn split(self, len: usize) -> (Self, Self) {
-        let len = len.min(self.len);
-        // INVARIANT: The first ends where the second starts, which ends where `self` does.
-        let first = Self { len, ..self };
-        let rest = Self {
-            at: self.at.wrapping_add(len as u64),
-            len: self.len - len,
-        };
-        (first, rest)
+        (0..self.count)
+            .map(move |page| Part::of_page(self.at.wrapping_add((page as u64) << PAGE_SHIFT)))
     }
 }

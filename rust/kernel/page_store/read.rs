@@ -10,10 +10,10 @@
 use super::{
     copy::Memory,
     page::Page,
+    part::Part,
     range::{
         self,
-        Chunk,
-        Part, //
+        Chunk, //
     },
     tree::{
         Held,

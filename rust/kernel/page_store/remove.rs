@@ -3,10 +3,10 @@
 //! The removal of a range of bytes from a tree.
 
 use super::{
+    part::Part,
     range::{
         self,
-        Chunk,
-        Part, //
+        Chunk, //
     },
     tree::{
         Held,

@@ -5,10 +5,10 @@
 use super::{
     copy::Memory,
     page::Page,
+    part::Part,
     range::{
         self,
-        Chunk,
-        Part, //
+        Chunk, //
     },
     read,
     remove,

@@ -20,8 +20,8 @@ use super::{
         NewPage,
         Page, //
     },
+    part::Part,
     range::{
-        Part,
         Run,
         LEAF_PAGES, //
     },

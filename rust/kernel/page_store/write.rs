@@ -11,10 +11,10 @@ use super::{
         NewPage,
         Page, //
     },
+    part::Part,
     range::{
         self,
-        Chunk,
-        Part, //
+        Chunk, //
     },
     tree::{
         Held,

@@ -2,6 +2,8 @@
 
 //! Checks that ranges of bytes are divided into pages without a gap, with the right sectors.
 
+#[path = "../../../../rust/kernel/page_store/part.rs"]
+mod part;
 #[path = "../../../../rust/kernel/page_store/range.rs"]
 mod range;
 #[path = "../../../../rust/kernel/page_store/sectors.rs"]
