@@ -55,6 +55,8 @@ mod copy;
 
 mod tree;
 
+mod leaves;
+
 mod leaf;
 
 mod chain;

@@ -9,6 +9,7 @@
 
 use super::{
     copy::Memory,
+    leaves::Walk,
     page::Page,
     part::Part,
     range::{
@@ -17,8 +18,7 @@ use super::{
     },
     tree::{
         Held,
-        Tree,
-        Walk, //
+        Tree, //
     },
 };
 use crate::{

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The XArray that owns the pages of a store.
+//! The pages of a store, by their number.
 //!
-//! Its entries are leaves, each of which has a row of neighbouring pages. Whoever looks for pages
-//! is inside an RCU read section, a [`Walk`]; pages and leaves are freed after a grace period. So
-//! what was found stays allocated until the walk ends, whatever happens meanwhile.
-//!
-//! Leaf `n` has index `n + FIRST`. So there is none in the node of index 0, the only node that an
-//! XArray does without where it can, and a leaf always has a node above it.
-//!
-//! C header: [`include/linux/xarray.h`](srctree/include/linux/xarray.h)
+//! Whoever looks for pages does so in a [`Walk`]; whoever changes them has a [`Held`], too.
 
 use super::{
     leaf::{
         Inside,
         Leaf, //
+    },
+    leaves::{
+        Leaves,
+        Walk, //
     },
     page::{
         NewPage,
@@ -36,38 +33,21 @@ use crate::{
             Relaxed, //
         },
         lock::spinlock::SpinLockGuard,
-        rcu,
         LockClassKey,
         SetOnce, //
     },
-    types::Opaque,
 };
-use core::{
-    marker::PhantomData,
-    ptr::NonNull, //
-};
-
-/// The index of leaf 0: as many as a node has slots, at most.
-const FIRST: usize = 64;
-
-/// The index of the leaf that page `page` belongs into.
-#[inline]
-fn index(page: usize) -> usize {
-    (page / LEAF_PAGES).wrapping_add(FIRST)
-}
+use core::ptr::NonNull;
 
 /// The pages, by their number.
 ///
 /// # Invariants
 ///
-/// - `xa` is an initialised XArray whose entries are leaves, each owned by it alone; leaf `n` has
-///   index `n + FIRST`.
-/// - A leaf leaves `xa` only to be freed after a grace period, or when the tree is dropped.
-/// - `barrier` was set before the first leaf was given to RCU, `pin` before there was one.
+/// `barrier` was set before the first leaf was given to RCU, `pin` before there was one.
 #[pin_data(PinnedDrop)]
 pub(super) struct Tree {
     #[pin]
-    xa: Opaque<bindings::xarray>,
+    leaves: Leaves,
     class: Pin<&'static LockClassKey>,
     /// The number of pages, where it is asked for often. All who add pages write to it.
     count: Option<Atomic<usize>>,
@@ -76,21 +56,13 @@ pub(super) struct Tree {
     pin: SetOnce<ModulePin>,
 }
 
-// SAFETY: Pages and XArrays belong to no thread.
-unsafe impl Send for Tree {}
-
-// SAFETY: The XArray is changed under its own lock and read under RCU, leaves have locks; the rest
-// are atomics.
-unsafe impl Sync for Tree {}
-
 impl Tree {
     /// An empty tree, whose locks are of this class, and which knows how many pages it has if
     /// `counts`, else has to count them.
     pub(super) fn new(class: Pin<&'static LockClassKey>, counts: bool) -> impl PinInit<Self> {
         // INVARIANT: There are no leaves yet.
         pin_init!(Self {
-            // SAFETY: The slot is ours to be initialised.
-            xa <- Opaque::ffi_init(|xa| unsafe { bindings::xa_init_flags(xa, 0) }),
+            leaves <- Leaves::new(),
             class,
             count: counts.then(|| Atomic::new(0)),
             barrier: Atomic::new(false),
@@ -114,15 +86,7 @@ impl Tree {
     /// Begins to look at page `page` and its neighbours in the same leaf.
     #[inline]
     pub(super) fn walk(&self, page: usize) -> Walk<'_> {
-        let section = rcu::read_lock();
-        // SAFETY: The array is valid by the type invariants, and the read section has begun.
-        let leaf = unsafe { bindings::page_store_find(self.xa.get(), index(page)) };
-        // INVARIANT: The read section keeps the leaf allocated, even if it leaves the array.
-        Walk {
-            leaf: NonNull::new(leaf.cast()),
-            _section: section,
-            _tree: PhantomData,
-        }
+        self.leaves.walk(page)
     }
 
     /// Waits until nobody else changes page `page` and its neighbours in the same leaf; [`None`]
@@ -133,7 +97,7 @@ impl Tree {
             let held = self.try_hold(page);
             // A leaf that was gone left the tree before its lock was given back, so another look
             // finds another leaf or none.
-            if held.is_some() || self.walk(page).leaf.is_none() {
+            if held.is_some() || self.walk(page).leaf().is_none() {
                 return held;
             }
         }
@@ -143,7 +107,7 @@ impl Tree {
     #[inline(always)]
     pub(super) fn try_hold(&self, page: usize) -> Option<Held<'_>> {
         let walk = self.walk(page);
-        let leaf = walk.leaf?;
+        let leaf = walk.leaf()?;
         // SAFETY: The walk, which the guard does not outlive, keeps the leaf allocated.
         let inside = unsafe { &(*leaf.as_ptr()).inside }.lock();
         // SAFETY: As above.
@@ -176,26 +140,14 @@ impl Tree {
             self.pin.populate(ModulePin::of_this_code()?);
         }
         let new = Leaf::new(self.class, may_sleep)?;
-        let (xa, raw) = (self.xa.get(), new.as_ptr().cast());
-        // SAFETY: The array is valid by the type invariants, and the leaf is ours.
-        let stored = unsafe { bindings::page_store_insert(xa, index(page), raw, may_sleep) };
-        if stored <= 0 {
-            // SAFETY: Nobody else has seen it.
-            unsafe { Leaf::free(new) };
-        }
-        // INVARIANT: The array owns the leaf now, if it was stored.
-        if stored < 0 {
-            return Err(Error::from_errno(stored));
-        }
-        Ok(())
+        // SAFETY: The leaf is ours, and nobody else has seen it.
+        unsafe { self.leaves.insert(page, new, may_sleep) }
     }
 
     /// The number that the first page has, or would have, of the first leaf with a page from `page`
     /// on, if there is one.
     pub(super) fn next_leaf(&self, page: usize) -> Option<usize> {
-        let mut found = index(page);
-        self.find_leaf(&mut found)?;
-        Some((found - FIRST) * LEAF_PAGES)
+        self.leaves.next(page)
     }
 
     /// The number of the first page from `page` on, if there is one.
@@ -211,14 +163,6 @@ impl Tree {
             page = end;
         }
     }
-
-    /// The first leaf from this index on, which becomes its own.
-    fn find_leaf(&self, index: &mut usize) -> Option<NonNull<Leaf>> {
-        // SAFETY: The array is valid by the type invariants.
-        let leaf =
-            unsafe { bindings::xa_find(self.xa.get(), index, usize::MAX, bindings::XA_PRESENT) };
-        NonNull::new(leaf.cast())
-    }
 }
 
 #[pinned_drop]
@@ -232,55 +176,9 @@ impl PinnedDrop for Tree {
                 unsafe { bindings::rcu_barrier() };
             }
         }
-        let mut index = 0;
-        while let Some(leaf) = self.find_leaf(&mut index) {
-            // SAFETY: The array owned the leaf, and is destroyed without another look at it. RCU
-            // was waited for.
-            unsafe { Leaf::free(leaf) };
-            index += 1;
-            // SAFETY: Stores are dropped where sleeping is allowed.
-            unsafe { bindings::page_store_resched() };
-        }
-        // SAFETY: The array is valid and not used again.
-        unsafe { bindings::xa_destroy(self.xa.get()) };
-    }
-}
-
-/// A look at the pages of one leaf, during which none that was found is freed.
-///
-/// # Invariants
-///
-/// `leaf`, if there is one, was found in a tree that lives during `'a`, in the RCU read section
-/// that lasts as long as this exists.
-pub(super) struct Walk<'a> {
-    leaf: Option<NonNull<Leaf>>,
-    _section: rcu::Guard,
-    _tree: PhantomData<&'a Tree>,
-}
-
-impl Walk<'_> {
-    /// Whether there is page `page`, which must be one of those that the walk was begun for.
-    fn has(&self, page: usize) -> bool {
-        // SAFETY: By the type invariants the leaf is allocated, and the read section lasts.
-        self.leaf
-            .is_some_and(|leaf| unsafe { leaf.as_ref().page(page) }.is_some())
-    }
-
-    /// Finds the page of `part`, which must be one of those that the walk was begun for.
-    #[inline]
-    pub(super) fn page(&self, part: Part) -> Option<Page<'_>> {
-        // SAFETY: By the type invariants the leaf is allocated, and the read section lasts.
-        unsafe { self.leaf?.as_ref().page(part.page()) }
-    }
-
-    /// Finds the pages of a run, which must be among those that the walk was begun for; [`None`] if
-    /// there is not one of them.
-    #[inline]
-    pub(super) fn pages(&self, run: Run) -> Option<impl Iterator<Item = Option<Page<'_>>>> {
-        // SAFETY: By the type invariants the leaf is allocated, and the read section lasts.
-        self.leaf
-            .as_ref()
-            .map(|leaf| unsafe { leaf.as_ref().pages(run) })
+        // SAFETY: The leaves are not used again, and RCU was waited for. Stores are dropped where
+        // sleeping is allowed.
+        unsafe { self.leaves.free() };
     }
 }
 
@@ -349,8 +247,8 @@ impl Held<'_> {
     pub(super) fn prune(mut self) {
         if self.inside.pages == 0 {
             self.inside.gone = true;
-            // SAFETY: The array is valid; it owns this leaf under this index.
-            unsafe { bindings::xa_erase(self.tree.xa.get(), index(self.page)) };
+            // SAFETY: It is marked as gone, so `Leaf::reclaim` frees it after a grace period.
+            unsafe { self.tree.leaves.erase(self.page) };
         }
         // INVARIANT: Set before the leaf is given to RCU.
         self.tree.barrier.store(true, Relaxed);
