@@ -42,6 +42,7 @@
 #![cfg(CONFIG_BLOCK)]
 
 mod buffers;
+mod requests;
 
 mod cache;
 

@@ -31,16 +31,9 @@ use super::{
 };
 use crate::{
     bindings,
-    block::{
-        bio::{
-            FromDisk,
-            Segments,
-            ToDisk, //
-        },
-        mq::{
-            Context,
-            Scope, //
-        },
+    block::bio::{
+        FromDisk,
+        ToDisk, //
     },
     page::PAGE_SIZE,
     prelude::*,
@@ -110,78 +103,7 @@ impl WriteCache {
         self.tree.count()
     }
 
-    /// Copies `len` bytes, from byte `at` on, to the memory of a read request.
-    ///
-    /// # Errors
-    ///
-    /// As for [`PageStore::read`].
-    #[inline]
-    pub fn read(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> Result {
-        to.apart(|to| self.read_segments(at, to, len))
-    }
-
-    /// Copies `len` bytes from the memory of a write request, from byte `at` on, to the cache.
-    ///
-    /// Where that is full, some of its pages are settled first.
-    ///
-    /// # Errors
-    ///
-    /// As for [`PageStore::write`].
-    #[inline]
-    pub fn write<C: Context>(
-        &self,
-        scope: Scope<'_, C>,
-        at: u64,
-        from: &mut Segments<'_, ToDisk>,
-        len: u32,
-    ) -> Result {
-        from.apart(|from| self.write_segments(scope.may_sleep(), false, at, from, len))
-    }
-
-    /// As [`Self::write`], to the store, so that the cache has nothing of the range after that.
-    ///
-    /// # Errors
-    ///
-    /// As for [`PageStore::write`]; but if there is no memory, the cache may have what the store
-    /// has not.
-    #[inline]
-    pub fn write_through<C: Context>(
-        &self,
-        scope: Scope<'_, C>,
-        at: u64,
-        from: &mut Segments<'_, ToDisk>,
-        len: u32,
-    ) -> Result {
-        from.apart(|from| self.write_segments(scope.may_sleep(), true, at, from, len))
-    }
-
-    /// Makes `len` bytes, from byte `at` on, read as zeros, here as in the store.
-    ///
-    /// # Errors
-    ///
-    /// As for [`PageStore::remove`].
-    pub fn remove<C: Context>(&self, scope: Scope<'_, C>, at: u64, len: u64) -> Result {
-        self.remove_range(scope.may_sleep(), at, len)
-    }
-
-    /// Settles all that was written before.
-    ///
-    /// # Errors
-    ///
-    /// [`ENOMEM`] if the store has no room for a page, which stays in the cache, as do those after
-    /// it.
-    pub fn flush<C: Context>(&self, scope: Scope<'_, C>) -> Result {
-        self.settle_all(scope.may_sleep())
-    }
-
-    /// As [`Self::read`], for all of its callers.
-    fn read_segments(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> Result {
-        if len > to.remaining() {
-            return Err(EINVAL);
-        }
-        self.read_memory(at, len as usize, to)
-    }
-
+    /// Copies `len` bytes to some memory, of which there must be as much.
     pub(super) fn read_memory(
         &self,
         at: u64,
@@ -238,21 +160,8 @@ impl WriteCache {
         Ok(())
     }
 
-    /// As [`Self::write`] or [`Self::write_through`], for a caller that is known to sleep or not.
-    fn write_segments(
-        &self,
-        may_sleep: bool,
-        through: bool,
-        at: u64,
-        from: &mut Segments<'_, ToDisk>,
-        len: u32,
-    ) -> Result {
-        if len > from.remaining() {
-            return Err(EINVAL);
-        }
-        self.write_memory(may_sleep, through, at, len as usize, from)
-    }
-
+    /// Copies `len` bytes from some memory, of which there must be as much; on to the store if
+    /// `through`.
     pub(super) fn write_memory(
         &self,
         may_sleep: bool,
@@ -277,12 +186,14 @@ impl WriteCache {
         Ok(())
     }
 
+    /// Makes `len` bytes, from byte `at` on, read as zeros, here as in the store.
     pub(super) fn remove_range(&self, may_sleep: bool, at: u64, len: u64) -> Result {
         // What has left the cache cannot come to the store any more.
         remove::remove(&self.tree, may_sleep, at, len)?;
         self.store.remove_range(may_sleep, at, len)
     }
 
+    /// Settles all that was written before.
     pub(super) fn settle_all(&self, may_sleep: bool) -> Result {
         let mut next = 0;
         while let Some(page) = self.tree.next(next) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The page store itself, with what requests need of it.
+//! The page store itself.
 
 use super::{
     copy::Memory,
@@ -17,16 +17,10 @@ use super::{
     write, //
 };
 use crate::{
-    block::{
-        bio::{
-            FromDisk,
-            Segments,
-            ToDisk, //
-        },
-        mq::{
-            Context,
-            Scope, //
-        },
+    block::bio::{
+        FromDisk,
+        Segments,
+        ToDisk, //
     },
     prelude::*,
     static_lock_class,
@@ -145,147 +139,18 @@ impl PageStore {
         self.tree.count()
     }
 
-    /// Copies `len` bytes, from byte `at` of the store on, to the memory of a read request.
-    ///
-    /// The memory is consumed from its start.
-    ///
-    /// # Errors
-    ///
-    /// [`EINVAL`] if fewer than `len` bytes of memory are left, or `at + len` is beyond what can be
-    /// addressed; nothing is copied then.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use kernel::{block::bio::{FromDisk, Segments}, page_store::PageStore, prelude::*};
-    ///
-    /// fn serve(store: &PageStore, at: u64, mut memory: Segments<'_, FromDisk>) -> Result {
-    ///     let len = memory.remaining();
-    ///     store.read(at, &mut memory, len)
-    /// }
-    /// ```
-    // What a request of a page or less needs is a part of the caller: it is less than a call costs.
+    /// Copies `len` bytes to the memory of a request at once, if they are in one page and no block
+    /// has more; else nothing is done and `false` returned.
     #[inline(always)]
-    pub fn read(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> Result {
-        if len > to.remaining() {
-            return Err(EINVAL);
-        }
-        if self.block_pages() == 1 && read::read_at_once(&self.tree, at, len, to) {
-            return Ok(());
-        }
-        to.apart(|to| self.read_chunks(at, to, len))
+    pub(super) fn read_at_once(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> bool {
+        self.block_pages() == 1 && read::read_at_once(&self.tree, at, len, to)
     }
 
-    /// As [`Self::read`], of any pages.
-    #[inline(never)]
-    fn read_chunks(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> Result {
-        self.read_memory(at, len as usize, to)
-    }
-
-    /// Copies `len` bytes from the memory of a write request to the store, from byte `at` on.
-    ///
-    /// The memory is consumed from its start. Pages that are missing are allocated, by waiting for
-    /// memory if `scope` allows it (`GFP_NOIO`), before any byte of their block is copied.
-    ///
-    /// # Errors
-    ///
-    /// - [`EINVAL`] if fewer than `len` bytes of memory are left, or `at + len` is beyond what can
-    ///   be addressed; nothing is copied then.
-    /// - [`ENOMEM`] if there is no page for a block. Blocks before it were written, and their bytes
-    ///   consumed; that one and those after it are as they were.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use kernel::{
-    ///     block::{bio::{Segments, ToDisk}, mq::{Context, Scope}},
-    ///     page_store::PageStore,
-    ///     prelude::*,
-    /// };
-    ///
-    /// fn serve<C: Context>(
-    ///     store: &PageStore,
-    ///     scope: Scope<'_, C>,
-    ///     at: u64,
-    ///     mut memory: Segments<'_, ToDisk>,
-    /// ) -> Result {
-    ///     let len = memory.remaining();
-    ///     store.write(scope, at, &mut memory, len)
-    /// }
-    /// ```
+    /// Copies `len` bytes from the memory of a request at once, if they go to one page and no block
+    /// has more; else, or without memory for the page, nothing is done and `false` returned.
     #[inline(always)]
-    pub fn write<C: Context>(
-        &self,
-        scope: Scope<'_, C>,
-        at: u64,
-        from: &mut Segments<'_, ToDisk>,
-        len: u32,
-    ) -> Result {
-        self.write_segments(scope.may_sleep(), at, from, len)
-    }
-
-    /// As [`Self::write`], for a caller that is known to sleep or not.
-    #[inline(always)]
-    pub(super) fn write_segments(
-        &self,
-        may_sleep: bool,
-        at: u64,
-        from: &mut Segments<'_, ToDisk>,
-        len: u32,
-    ) -> Result {
-        if len > from.remaining() {
-            return Err(EINVAL);
-        }
-        if self.block_pages() == 1 && write::write_at_once(&self.tree, at, len, from) {
-            return Ok(());
-        }
-        from.apart(|from| self.write_chunks(may_sleep, at, from, len))
-    }
-
-    /// As [`Self::write_segments`], to any pages.
-    #[inline(never)]
-    fn write_chunks(
-        &self,
-        may_sleep: bool,
-        at: u64,
-        from: &mut Segments<'_, ToDisk>,
-        len: u32,
-    ) -> Result {
-        self.write_memory(may_sleep, at, len as usize, from)
-    }
-
-    /// Makes `len` bytes, from byte `at` on, read as zeros again.
-    ///
-    /// Pages that hold nothing else are taken out and freed, after an RCU grace period. A page
-    /// knows which of its sectors of 512 bytes were written to and not wholly removed since, so it
-    /// goes with the last of them, however many calls it takes.
-    ///
-    /// Only pages that there are cost time. Where `scope` allows it, others may run in between.
-    ///
-    /// # Errors
-    ///
-    /// [`EINVAL`] if the end of the range is beyond what can be addressed.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use kernel::{
-    ///     block::{mq::{Context, Scope}, Sector, Sectors},
-    ///     page_store::PageStore,
-    ///     prelude::*,
-    /// };
-    ///
-    /// fn discard<C: Context>(
-    ///     store: &PageStore,
-    ///     scope: Scope<'_, C>,
-    ///     at: Sector,
-    ///     len: Sectors,
-    /// ) -> Result {
-    ///     store.remove(scope, at.bytes(), len.bytes())
-    /// }
-    /// ```
-    pub fn remove<C: Context>(&self, scope: Scope<'_, C>, at: u64, len: u64) -> Result {
-        self.remove_range(scope.may_sleep(), at, len)
+    pub(super) fn write_at_once(&self, at: u64, from: &mut Segments<'_, ToDisk>, len: u32) -> bool {
+        self.block_pages() == 1 && write::write_at_once(&self.tree, at, len, from)
     }
 
     /// Adds those pages of a block that are missing; they are zeros, as before.
@@ -336,7 +201,7 @@ impl PageStore {
         read::read(&self.tree, self.block_pages(), at, len, to)
     }
 
-    /// As [`Self::remove`], for a caller that is known to sleep or not.
+    /// Makes `len` bytes, from byte `at` on, read as zeros again.
     pub(super) fn remove_range(&self, may_sleep: bool, at: u64, len: u64) -> Result {
         remove::remove(&self.tree, may_sleep, at, len)
     }

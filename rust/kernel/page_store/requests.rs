@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The use of a page store, with a cache or without, by requests.
+//!
+//! A request says by its [`Scope`] whether sleeping is allowed. Its memory may be less than it asks
+//! for.
+
+use super::{
+    cache::WriteCache,
+    store::PageStore, //
+};
+use crate::{
+    block::{
+        bio::{
+            FromDisk,
+            Segments,
+            ToDisk, //
+        },
+        mq::{
+            Context,
+            Scope, //
+        },
+    },
+    prelude::*,
+};
+
+impl PageStore {
+    /// Copies `len` bytes, from byte `at` of the store on, to the memory of a read request.
+    ///
+    /// The memory is consumed from its start.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if fewer than `len` bytes of memory are left, or `at + len` is beyond what can be
+    /// addressed; nothing is copied then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{block::bio::{FromDisk, Segments}, page_store::PageStore, prelude::*};
+    ///
+    /// fn serve(store: &PageStore, at: u64, mut memory: Segments<'_, FromDisk>) -> Result {
+    ///     let len = memory.remaining();
+    ///     store.read(at, &mut memory, len)
+    /// }
+    /// ```
+    // What a request of a page or less needs is a part of the caller: it is less than a call costs.
+    #[inline(always)]
+    pub fn read(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> Result {
+        if len > to.remaining() {
+            return Err(EINVAL);
+        }
+        if self.read_at_once(at, to, len) {
+            return Ok(());
+        }
+        to.apart(|to| self.read_chunks(at, to, len))
+    }
+
+    /// As [`Self::read`], of any pages.
+    #[inline(never)]
+    fn read_chunks(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> Result {
+        self.read_memory(at, len as usize, to)
+    }
+
+    /// Copies `len` bytes from the memory of a write request to the store, from byte `at` on.
+    ///
+    /// The memory is consumed from its start. Pages that are missing are allocated, by waiting for
+    /// memory if `scope` allows it (`GFP_NOIO`), before any byte of their block is copied.
+    ///
+    /// # Errors
+    ///
+    /// - [`EINVAL`] if fewer than `len` bytes of memory are left, or `at + len` is beyond what can
+    ///   be addressed; nothing is copied then.
+    /// - [`ENOMEM`] if there is no page for a block. Blocks before it were written, and their bytes
+    ///   consumed; that one and those after it are as they were.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{
+    ///     block::{bio::{Segments, ToDisk}, mq::{Context, Scope}},
+    ///     page_store::PageStore,
+    ///     prelude::*,
+    /// };
+    ///
+    /// fn serve<C: Context>(
+    ///     store: &PageStore,
+    ///     scope: Scope<'_, C>,
+    ///     at: u64,
+    ///     mut memory: Segments<'_, ToDisk>,
+    /// ) -> Result {
+    ///     let len = memory.remaining();
+    ///     store.write(scope, at, &mut memory, len)
+    /// }
+    /// ```
+    #[inline(always)]
+    pub fn write<C: Context>(
+        &self,
+        scope: Scope<'_, C>,
+        at: u64,
+        from: &mut Segments<'_, ToDisk>,
+        len: u32,
+    ) -> Result {
+        self.write_segments(scope.may_sleep(), at, from, len)
+    }
+
+    /// As [`Self::write`], for a caller that is known to sleep or not.
+    #[inline(always)]
+    pub(super) fn write_segments(
+        &self,
+        may_sleep: bool,
+        at: u64,
+        from: &mut Segments<'_, ToDisk>,
+        len: u32,
+    ) -> Result {
+        if len > from.remaining() {
+            return Err(EINVAL);
+        }
+        if self.write_at_once(at, from, len) {
+            return Ok(());
+        }
+        from.apart(|from| self.write_chunks(may_sleep, at, from, len))
+    }
+
+    /// As [`Self::write_segments`], to any pages.
+    #[inline(never)]
+    fn write_chunks(
+        &self,
+        may_sleep: bool,
+        at: u64,
+        from: &mut Segments<'_, ToDisk>,
+        len: u32,
+    ) -> Result {
+        self.write_memory(may_sleep, at, len as usize, from)
+    }
+
+    /// Makes `len` bytes, from byte `at` on, read as zeros again.
+    ///
+    /// Pages that hold nothing else are taken out and freed, after an RCU grace period. A page
+    /// knows which of its sectors of 512 bytes were written to and not wholly removed since, so it
+    /// goes with the last of them, however many calls it takes.
+    ///
+    /// Only pages that there are cost time. Where `scope` allows it, others may run in between.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if the end of the range is beyond what can be addressed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{
+    ///     block::{mq::{Context, Scope}, Sector, Sectors},
+    ///     page_store::PageStore,
+    ///     prelude::*,
+    /// };
+    ///
+    /// fn discard<C: Context>(
+    ///     store: &PageStore,
+    ///     scope: Scope<'_, C>,
+    ///     at: Sector,
+    ///     len: Sectors,
+    /// ) -> Result {
+    ///     store.remove(scope, at.bytes(), len.bytes())
+    /// }
+    /// ```
+    pub fn remove<C: Context>(&self, scope: Scope<'_, C>, at: u64, len: u64) -> Result {
+        self.remove_range(scope.may_sleep(), at, len)
+    }
+}
+
+impl WriteCache {
+    /// Copies `len` bytes, from byte `at` on, to the memory of a read request.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PageStore::read`].
+    #[inline]
+    pub fn read(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> Result {
+        to.apart(|to| self.read_segments(at, to, len))
+    }
+
+    /// Copies `len` bytes from the memory of a write request, from byte `at` on, to the cache.
+    ///
+    /// Where that is full, some of its pages are settled first.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PageStore::write`].
+    #[inline]
+    pub fn write<C: Context>(
+        &self,
+        scope: Scope<'_, C>,
+        at: u64,
+        from: &mut Segments<'_, ToDisk>,
+        len: u32,
+    ) -> Result {
+        from.apart(|from| self.write_segments(scope.may_sleep(), false, at, from, len))
+    }
+
+    /// As [`Self::write`], to the store, so that the cache has nothing of the range after that.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PageStore::write`]; but if there is no memory, the cache may have what the store
+    /// has not.
+    #[inline]
+    pub fn write_through<C: Context>(
+        &self,
+        scope: Scope<'_, C>,
+        at: u64,
+        from: &mut Segments<'_, ToDisk>,
+        len: u32,
+    ) -> Result {
+        from.apart(|from| self.write_segments(scope.may_sleep(), true, at, from, len))
+    }
+
+    /// Makes `len` bytes, from byte `at` on, read as zeros, here as in the store.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PageStore::remove`].
+    pub fn remove<C: Context>(&self, scope: Scope<'_, C>, at: u64, len: u64) -> Result {
+        self.remove_range(scope.may_sleep(), at, len)
+    }
+
+    /// Settles all that was written before.
+    ///
+    /// # Errors
+    ///
+    /// [`ENOMEM`] if the store has no room for a page, which stays in the cache, as do those after
+    /// it.
+    pub fn flush<C: Context>(&self, scope: Scope<'_, C>) -> Result {
+        self.settle_all(scope.may_sleep())
+    }
+
+    /// As [`Self::read`], for all of its callers.
+    fn read_segments(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> Result {
+        if len > to.remaining() {
+            return Err(EINVAL);
+        }
+        self.read_memory(at, len as usize, to)
+    }
+
+    /// As [`Self::write`] or [`Self::write_through`], for a caller that is known to sleep or not.
+    fn write_segments(
+        &self,
+        may_sleep: bool,
+        through: bool,
+        at: u64,
+        from: &mut Segments<'_, ToDisk>,
+        len: u32,
+    ) -> Result {
+        if len > from.remaining() {
+            return Err(EINVAL);
+        }
+        self.write_memory(may_sleep, through, at, len as usize, from)
+    }
+}
