@@ -107,6 +107,52 @@ mod suite {
     }
 
     #[test]
+    fn requests_within_a_page_match_a_model() -> Result {
+        let store = KBox::pin_init(PageStore::new(512), GFP_KERNEL)?;
+        let (mut model, mut buffer) = (zeros(LEN)?, zeros(LEN)?);
+        let mut fake = Fake::new(&[
+            (&[(77, 2 * PAGE_SIZE), (0, 1)], 0),
+            (&[(PAGE_SIZE - 3, 5), (512, 3584), (9, PAGE_SIZE)], 0),
+        ])?;
+        let (len, mut chance) = (fake.len(), Chance(1));
+        for _ in 0..40 {
+            // Where each part of the memory goes to, or comes from: its place, its length. Some
+            // that are short go a little beyond where a segment ends.
+            let (mut parts, mut done) = (KVec::new(), 0);
+            let most = [16, 600, PAGE_SIZE][chance.below(3)];
+            while done < len {
+                let at = chance.below(LEN);
+                let room = (PAGE_SIZE - at % PAGE_SIZE).min(len - done);
+                let part = 1 + chance.below(room.min(most));
+                parts.push((at, part), GFP_KERNEL)?;
+                done += part;
+            }
+
+            let mut bytes = zeros(len)?;
+            bytes.fill_with(|| chance.below(256) as u8);
+            fake.set(&bytes);
+            let (mut data, mut done) = (fake.to_disk(), 0);
+            for &(at, part) in &parts {
+                store.write_segments(true, at as u64, &mut data, part as u32)?;
+                model[at..][..part].copy_from_slice(&bytes[done..][..part]);
+                done += part;
+            }
+            check(&store, &model, &mut buffer);
+
+            let (mut data, mut done) = (fake.from_disk(), 0);
+            for &(at, part) in parts.iter().rev() {
+                store.read(at as u64, &mut data, part as u32)?;
+                bytes[done..][..part].copy_from_slice(&model[at..][..part]);
+                done += part;
+            }
+            assert!(fake.bytes()?[..] == bytes[..]);
+            store.remove_bytes(chance.below(LEN) as u64, LEN as u64 / 2)?;
+            store.read_bytes(0, &mut model)?;
+        }
+        Ok(())
+    }
+
+    #[test]
     fn pages_go_with_their_last_sector() -> Result {
         for block_size in [512, 65536] {
             let store = KBox::pin_init(PageStore::new(block_size), GFP_KERNEL)?;
