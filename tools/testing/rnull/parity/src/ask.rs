@@ -6,6 +6,8 @@ mod transfer;
 
 mod file;
 
+mod partitions;
+
 pub use transfer::Transferred;
 
 use crate::{
@@ -157,6 +159,8 @@ impl Asker {
                 let disk = system::open_disk(&self.node(name));
                 verdict(&disk.and_then(|disk| disk.sync_all()))
             }
+            ["divide", name, ref parts @ ..] => self.divide(name, parts),
+            ["partitions", name] => self.partitions(name),
             ["hold", path] => self.hold(path),
             ["held", path, ref text @ ..] => self.held(path, text),
             ["drop", path] => self.drop_held(path),

@@ -25,6 +25,8 @@
 //! | `read NAME OFFSET LEN [cut=SKIP:LEN,...]` | with what the bytes are |
 //! | `together aio\|ring\|polled\|late PART...` | of each part what it says; a part is `write` or `read` with `/` for blanks |
 //! | `discard`, `zero`, `secure-erase NAME OFFSET LEN`, `flush NAME` | |
+//! | `divide NAME START+COUNT...` | such a table of partitions, in logical blocks, written and read by the kernel |
+//! | `partitions NAME` | those that there are, in sectors |
 //! | `hold NAME`, `hold NAME/FILE`, `drop ...` | keeps the disk or the file open |
 //! | `held NAME/FILE`, `held NAME/FILE TEXT` | what a file that is kept open says for the first time, or to a text |
 //! | `lasts MS MS QUESTION...` | also whether it took a time between these |

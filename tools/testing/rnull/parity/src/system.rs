@@ -165,3 +165,9 @@ pub fn control(disk: &File, control: Control, offset: u64, len: u64) -> io::Resu
     // SAFETY: These requests read two numbers.
     checked(unsafe { libc::ioctl(disk.as_raw_fd(), request, range.as_ptr()) }.into()).map(drop)
 }
+
+/// Has the kernel read the table of partitions of a disk.
+pub fn read_partitions(disk: &File) -> io::Result<()> {
+    // SAFETY: This request takes nothing.
+    checked(unsafe { libc::ioctl(disk.as_raw_fd(), 0x125f) }.into()).map(drop)
+}
