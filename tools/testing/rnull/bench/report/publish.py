@@ -24,7 +24,7 @@ def budgets(measurement):
     """The lines of the table of budgets; of memory the budget is what C takes."""
     yield ["What", f"set beside {C}'s", f"{C} here", "budget here", RUST]
     for title, budget, then, c, restated, rust in goals.restated(measurement):
-        digits = 1 if then < 10 else 0
+        digits = 2 if then < 10 else 0
         yield [title, f"{budget:g} of {then:g}", *(number(value, digits) for value in (c, restated, rust))]
     for what, title in MEMORY_FIGURES.items():
         c, rust = (measurement.memory.get((what, who)) for who in (C, RUST))

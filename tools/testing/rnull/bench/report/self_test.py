@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import budget
+import goals
 import native
 import sharing
 import student
@@ -73,6 +74,23 @@ def check_table(directory):
     check("table: above C", table.verdicts(rnull(directory, 110, 11), ROW) == [False, False, False])
     alone = measurement(directory, (ROW, "null_blk", 0, 0, "driver", "c", 1, 0))
     check("table: not measured", table.verdicts(alone, ROW) == [None] * 3)
+
+
+def check_goals(directory):
+    """Of locked operations, those count that a driver has a say in."""
+
+    def up_to(who, *costs):
+        lines = [(ROW, who, 0, 0, kind, symbol, 9, locked) for kind, symbol, locked in costs]
+        return goals.locked(ROW)(measurement(directory, *lines), who)
+
+    others = [("block", "sbitmap_find_bit", 1), ("rest", "io_req_normal_work_add", 1), ("block", "blk_mq_submit_bio", 1)]
+    one_by_one = [("block", "blk_mq_free_request", 1), ("block", "sbitmap_queue_clear", 1)]
+    together = [("block", "blk_mq_end_request_batch", 1), ("block", "sbitmap_queue_clear_batch", 0.25)]
+    check("goals: locked, one by one", up_to("null_blk", *others, *one_by_one) == 2)
+    check("goals: locked, together", up_to("rnull", *others, *together) == 1.25)
+    own = [("driver", "serve", 1), ("abstraction", "count", 1), ("lock/tree/timer", "_raw_spin_lock", 1)]
+    check("goals: locked, the driver's own and a lock", up_to("rnull", *others, *together, *own) == 4.25)
+    check("goals: locked, not measured", up_to("null_blk") is None)
 
 
 def check_trust(directory):
@@ -141,6 +159,7 @@ def main():
         directory = Path(name)
         check_budget(directory)
         check_table(directory)
+        check_goals(directory)
         check_trust(directory)
         check_sharing(directory)
         check_native(directory)
