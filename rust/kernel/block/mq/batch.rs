@@ -39,11 +39,10 @@ use core::{
 /// # Invariants
 ///
 /// The batch owns the requests in `inner`, those that were there when it was lent included. If
-/// there is a lender, it is valid for `'b`, and what stands there is not used until it is
-/// overwritten.
+/// there are any, `complete` is the function that ends them.
+#[repr(transparent)]
 pub struct Batch<'b, T: Operations> {
     inner: bindings::io_comp_batch,
-    lender: Option<NonNull<bindings::io_comp_batch>>,
     _requests: PhantomData<&'b mut Started<T>>,
 }
 
@@ -54,28 +53,21 @@ impl<T: Operations> Batch<'_, T> {
         // INVARIANT: It is empty.
         Self {
             inner: pin_init::zeroed(),
-            lender: None,
             _requests: PhantomData,
         }
     }
 
-    /// The batch at `lent`, or one of its own if that is null.
+    /// The batch at `lent`, whose requests stay there unless somebody moves all of it.
     ///
     /// # Safety
     ///
-    /// `lent` is null, or valid for the lifetime of the result and nobody else uses it meanwhile.
+    /// `lent` is valid for `'a`, nobody else uses it meanwhile, and C ends the requests in it by
+    /// its `complete`.
     #[inline]
-    pub(super) unsafe fn lent(lent: *mut bindings::io_comp_batch) -> Self {
-        match NonNull::new(lent) {
-            // INVARIANT: By the safety requirement.
-            Some(lender) => Self {
-                // SAFETY: By the safety requirement.
-                inner: unsafe { lender.read() },
-                lender: Some(lender),
-                _requests: PhantomData,
-            },
-            None => Self::new(),
-        }
+    pub(super) unsafe fn lent<'a>(lent: NonNull<bindings::io_comp_batch>) -> &'a mut Self {
+        // INVARIANT: By the safety requirement.
+        // SAFETY: By the safety requirement; it has the layout of `inner`.
+        unsafe { lent.cast().as_mut() }
     }
 
     /// Adds a request that has succeeded.
@@ -84,8 +76,8 @@ impl<T: Operations> Batch<'_, T> {
     /// a flush.
     #[inline]
     pub fn add(&mut self, rq: Started<T>) -> Result<(), Started<T>> {
-        // SAFETY: By the type invariants, the request is started and in no other list. If it is
-        // added, the batch owns it.
+        // INVARIANT: If it is added, the batch owns it, and `complete` is the one for it.
+        // SAFETY: By the type invariants, the request is started and in no other list.
         if unsafe { bindings::blk_batch_add(rq.as_raw(), &mut self.inner) } {
             let _ = rq.into_inner();
             Ok(())
@@ -114,13 +106,12 @@ impl<T: Operations> Default for Batch<'_, T> {
 impl<T: Operations> Drop for Batch<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(lender) = self.lender {
-            // SAFETY: By the type invariant; the lender owns the requests again.
-            unsafe { lender.write(self.inner) };
-        } else if !self.inner.req_list.head.is_null() {
-            // SAFETY: By the type invariant, the batch owns the requests, all of which were added
-            // for this function.
-            unsafe { bindings::blk_mq_end_request_batch(&mut self.inner) };
+        if self.inner.req_list.head.is_null() {
+            return;
+        }
+        if let Some(complete) = self.inner.complete {
+            // SAFETY: By the type invariants, it ends the requests, which the batch owns.
+            unsafe { complete(&mut self.inner) };
         }
     }
 }

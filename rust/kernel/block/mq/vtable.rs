@@ -175,10 +175,14 @@ impl<T: Operations> Vtable<T> {
         let Some(hctx) = NonNull::new(hctx) else {
             return 0;
         };
-        // SAFETY: C holds a reference to the use of the disk, so that its queues do not go, and
-        // lends the batch, if any.
-        let (hw, mut batch) = unsafe { (HwQueue::from_raw(hctx), Batch::lent(batch)) };
-        T::poll(hw, &mut batch).try_into().unwrap_or(c_int::MAX)
+        // SAFETY: C holds a reference to the use of the disk, so that its queues do not go.
+        let hw = unsafe { HwQueue::from_raw(hctx) };
+        let ended = match NonNull::new(batch) {
+            // SAFETY: C lends it to this callback, and ends what is in it afterwards.
+            Some(batch) => T::poll(hw, unsafe { Batch::lent(batch) }),
+            None => T::poll(hw, &mut Batch::new()),
+        };
+        ended.try_into().unwrap_or(c_int::MAX)
     }
 
     /// # Safety
