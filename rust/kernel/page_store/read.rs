@@ -33,17 +33,15 @@ use crate::{
 };
 
 /// Copies `len` bytes out of a tree, if they are in one page and go to where they can be addressed
-/// at once; else nothing is done and `false` returned.
+/// at once; else nothing is done and [`None`] returned.
 #[inline(always)]
 pub(super) fn read_at_once(
     tree: &Tree,
     at: u64,
     len: u32,
     to: &mut Segments<'_, FromDisk>,
-) -> bool {
-    let Some(part) = Part::single(at, len as usize) else {
-        return false;
-    };
+) -> Option<Result> {
+    let part = Part::single(at, len as usize)?;
     to.lend_all(len, AtOnce { tree, part })
 }
 
@@ -55,10 +53,10 @@ struct AtOnce<'a> {
 
 impl User<FromDisk> for AtOnce<'_> {
     #[inline(always)]
-    fn take(self, to: Window<'_, FromDisk>) -> bool {
+    fn take(self, to: Window<'_, FromDisk>) -> Result {
         let walk = self.tree.walk(self.part.page());
         read_page(self.tree, walk.page(self.part), self.part, to);
-        true
+        Ok(())
     }
 }
 

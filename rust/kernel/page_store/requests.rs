@@ -50,8 +50,8 @@ impl PageStore {
         if len > to.remaining() {
             return Err(EINVAL);
         }
-        if self.read_at_once(at, to, len) {
-            return Ok(());
+        if let Some(done) = self.read_at_once(at, to, len) {
+            return done;
         }
         to.apart(|to| self.read_chunks(at, to, len))
     }
@@ -116,8 +116,8 @@ impl PageStore {
         if len > from.remaining() {
             return Err(EINVAL);
         }
-        if self.write_at_once(at, from, len) {
-            return Ok(());
+        if let Some(done) = self.write_at_once(may_sleep, at, from, len) {
+            return done;
         }
         from.apart(|from| self.write_chunks(may_sleep, at, from, len))
     }

@@ -140,17 +140,34 @@ impl PageStore {
     }
 
     /// Copies `len` bytes to the memory of a request at once, if they are in one page and no block
-    /// has more; else nothing is done and `false` returned.
+    /// has more; else nothing is done and [`None`] returned.
     #[inline(always)]
-    pub(super) fn read_at_once(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> bool {
-        self.block_pages() == 1 && read::read_at_once(&self.tree, at, len, to)
+    pub(super) fn read_at_once(
+        &self,
+        at: u64,
+        to: &mut Segments<'_, FromDisk>,
+        len: u32,
+    ) -> Option<Result> {
+        if self.block_pages() != 1 {
+            return None;
+        }
+        read::read_at_once(&self.tree, at, len, to)
     }
 
     /// Copies `len` bytes from the memory of a request at once, if they go to one page and no block
-    /// has more; else, or without memory for the page, nothing is done and `false` returned.
+    /// has more; else nothing is done and [`None`] returned.
     #[inline(always)]
-    pub(super) fn write_at_once(&self, at: u64, from: &mut Segments<'_, ToDisk>, len: u32) -> bool {
-        self.block_pages() == 1 && write::write_at_once(&self.tree, at, len, from)
+    pub(super) fn write_at_once(
+        &self,
+        may_sleep: bool,
+        at: u64,
+        from: &mut Segments<'_, ToDisk>,
+        len: u32,
+    ) -> Option<Result> {
+        if self.block_pages() != 1 {
+            return None;
+        }
+        write::write_at_once(&self.tree, may_sleep, at, len, from)
     }
 
     /// Adds those pages of a block that are missing; they are zeros, as before.

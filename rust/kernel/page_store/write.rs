@@ -32,43 +32,58 @@ use crate::{
     prelude::*, //
 };
 
-/// Copies `len` bytes into a tree, if they are in one page and come from where they can be
-/// addressed at once; else, or if there is no memory for the page, nothing is done and `false`
-/// returned.
+/// Copies `len` bytes into a tree, if they go to one page and come from where they can be addressed
+/// at once; else nothing is done and [`None`] returned.
 #[inline(always)]
 pub(super) fn write_at_once(
     tree: &Tree,
+    may_sleep: bool,
     at: u64,
     len: u32,
     from: &mut Segments<'_, ToDisk>,
-) -> bool {
-    let Some(part) = Part::single(at, len as usize) else {
-        return false;
+) -> Option<Result> {
+    let part = Part::single(at, len as usize)?;
+    let user = AtOnce {
+        tree,
+        part,
+        may_sleep,
     };
-    from.lend_all(len, AtOnce { tree, part })
+    from.lend_all(len, user)
 }
 
 /// The writing of a part of a page at once.
+///
+/// It sees to a missing page itself: whoever lends the bytes need remember nothing else of them
+/// while it has the lock.
 struct AtOnce<'a> {
     tree: &'a Tree,
     part: Part,
+    may_sleep: bool,
 }
 
 impl User<ToDisk> for AtOnce<'_> {
     #[inline(always)]
-    fn take(self, from: Window<'_, ToDisk>) -> bool {
-        let Some(held) = self.tree.try_hold(self.part.page()) else {
-            return false;
+    fn take(self, from: Window<'_, ToDisk>) -> Result {
+        let Self {
+            tree,
+            part,
+            may_sleep,
+        } = self;
+        let Some(held) = tree.try_hold(part.page()) else {
+            return add_and_write(tree, part, may_sleep, from);
         };
-        let Some(page) = held.page(self.part) else {
-            return insert_at_once(held, self.part, from);
+        let Some(page) = held.page(part) else {
+            if insert_at_once(held, part, from.again()) {
+                return Ok(());
+            }
+            return add_and_write(tree, part, may_sleep, from);
         };
-        write_page(page, self.part, &from);
-        true
+        write_page(page, part, &from);
+        Ok(())
     }
 }
 
-/// The same for a page that is not there yet.
+/// Writes to a page that is not there yet; `false` if there is no memory for it at once.
 #[inline(never)]
 fn insert_at_once(mut held: Held<'_>, part: Part, from: Window<'_, ToDisk>) -> bool {
     let Some(blank) = Blank::new(part) else {
@@ -76,6 +91,24 @@ fn insert_at_once(mut held: Held<'_>, part: Part, from: Window<'_, ToDisk>) -> b
     };
     held.insert(part, blank.fill(&from));
     true
+}
+
+/// The same, waiting for memory if `may_sleep`; also for a leaf that is not there yet.
+///
+/// What it is told is not a struct, which would have an address, hence be in memory, always.
+#[cold]
+fn add_and_write(tree: &Tree, part: Part, may_sleep: bool, from: Window<'_, ToDisk>) -> Result {
+    loop {
+        // Memory is waited for with no lock held.
+        add_page(tree, part, may_sleep)?;
+        if let Some(held) = tree.hold(part.page()) {
+            if let Some(page) = held.page(part) {
+                write_page(page, part, &from);
+                return Ok(());
+            }
+        }
+        // It was taken out again.
+    }
 }
 
 /// Copies over a part of a page.
@@ -242,20 +275,26 @@ fn write_blocks(
 /// Adds those pages of a block that are missing; they are zeros, as before.
 #[cold]
 pub(super) fn add_pages(tree: &Tree, block: Chunk, may_sleep: bool) -> Result {
-    for part in block.parts() {
-        if tree.walk(part.page()).page(part).is_some() {
-            continue;
+    block
+        .parts()
+        .try_for_each(|part| add_page(tree, part, may_sleep))
+}
+
+/// Adds the page of a part, if it is missing.
+#[cold]
+fn add_page(tree: &Tree, part: Part, may_sleep: bool) -> Result {
+    if tree.walk(part.page()).page(part).is_some() {
+        return Ok(());
+    }
+    let new = NewPage::zeroed(may_sleep)?;
+    let mut held = loop {
+        if let Some(held) = tree.hold(part.page()) {
+            break held;
         }
-        let new = NewPage::zeroed(may_sleep)?;
-        let mut held = loop {
-            if let Some(held) = tree.hold(part.page()) {
-                break held;
-            }
-            tree.add_leaf(part.page(), may_sleep)?;
-        };
-        if held.page(part).is_none() {
-            held.insert(part, new);
-        }
+        tree.add_leaf(part.page(), may_sleep)?;
+    };
+    if held.page(part).is_none() {
+        held.insert(part, new);
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     bindings,
+    error::Result,
     ffi, //
 };
 
@@ -89,8 +90,8 @@ impl Drop for Mapped {
 ///
 /// It is no closure because a method can be told to be inlined.
 pub(crate) trait User<D> {
-    /// Uses all of the bytes, or returns `false`.
-    fn take(self, bytes: Window<'_, D>) -> bool;
+    /// Uses all of the bytes, or fails.
+    fn take(self, bytes: Window<'_, D>) -> Result;
 }
 
 impl<D: Direction> Segments<'_, D> {
@@ -119,26 +120,24 @@ impl<D: Direction> Segments<'_, D> {
         Some(result)
     }
 
-    /// Lends the next `len` bytes to `user`, if they can be addressed at once, and leaves them out
-    /// if these were used; returns whether they were.
+    /// Lends the next `len` bytes to `user` and leaves them out, unless it fails; [`None`] if they
+    /// cannot be addressed at once.
     #[inline(always)]
-    pub(crate) fn lend_all(&mut self, len: u32, user: impl User<D>) -> bool {
-        let Some((range, done, rest)) = self.range_of(len) else {
-            return false;
-        };
+    pub(crate) fn lend_all(&mut self, len: u32, user: impl User<D>) -> Option<Result> {
+        let (range, done, rest) = self.range_of(len)?;
         // SAFETY: The range has `len` more bytes, which stay there while `self` is borrowed.
         let mapped = unsafe { Mapped::new(range, done, len as usize) };
         if mapped.len < len as usize {
-            return false;
+            return None;
         }
         // SAFETY: The direction is that of the type. `user` gives the window back: it takes one of
         // any lifetime, so cannot keep it.
         let used = user.take(unsafe { mapped.window() });
-        if used {
+        if used.is_ok() {
             mapped.used::<D>(len as usize);
             *self = rest;
         }
-        used
+        Some(used)
     }
 
     /// Runs `f` on what is left, for what is called seldom. As `f` gets a copy, `self` itself need

@@ -51,6 +51,12 @@ impl<D> Window<'_, D> {
         self.len
     }
 
+    /// The same bytes once more.
+    #[inline]
+    pub(crate) fn again(&self) -> Window<'_, D> {
+        Window { ..*self }
+    }
+
     /// Splits off the first `len` bytes; [`None`] if there are fewer.
     #[inline]
     pub(crate) fn split_off(&mut self, len: usize) -> Option<Self> {
