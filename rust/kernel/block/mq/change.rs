@@ -19,7 +19,8 @@ use crate::{
             Relaxed,
             Release, //
         },
-        rcu, //
+        rcu,
+        MutexGuard, //
     },
 };
 use core::ptr::NonNull;
@@ -42,19 +43,16 @@ impl Change {
         }
     }
 
-    /// Waits until nobody goes through the queues of a disk that is not in use.
+    /// Waits until nobody goes through the queues of a disk that is not in use, so that C may
+    /// replace these until the result is dropped.
     ///
-    /// The caller holds a lock until [`Self::end`].
-    pub(super) fn begin(&self) {
+    /// May sleep. `_alone` is the lock that all hold who begin a change of this: the first to end
+    /// theirs would end that of another.
+    pub(super) fn begin<'a>(&'a self, _alone: &'a MutexGuard<'_, ()>) -> Begun<'a> {
         self.begun.store(true, Relaxed);
         // SAFETY: The function may be called where sleeping is allowed.
         unsafe { bindings::synchronize_rcu() };
-    }
-
-    /// Ends what [`Self::begin`] began, when the queues stay as they are.
-    pub(super) fn end(&self) {
-        // INVARIANT: They are not replaced any more. Whoever sees that, sees the new ones.
-        self.begun.store(false, Release);
+        Begun(self)
     }
 
     /// Runs `f`, which goes through the hardware queues that `queue` has, if they stay: not if they
@@ -79,5 +77,16 @@ impl Change {
             // SAFETY: `blk_use_queue` succeeded.
             unsafe { bindings::blk_unuse_queue(queue) };
         }
+    }
+}
+
+/// A change that has begun. It ends when this is dropped; by then the queues stay as they are.
+#[must_use = "a change ends when this is dropped"]
+pub(super) struct Begun<'a>(&'a Change);
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        // INVARIANT: They are not replaced any more. Whoever sees that, sees the new ones.
+        self.0.begun.store(false, Release);
     }
 }

@@ -158,8 +158,8 @@ impl<T: Operations> TagSet<T> {
         let counts = counts.validate(nr_cpu_ids(), maps)?;
         let total = counts.total().ok_or(EINVAL)?.try_into()?;
 
-        let _resize = self.resize.lock();
-        self.shared.change.begin();
+        let resize = self.resize.lock();
+        let change = self.shared.change.begin(&resize);
         // C may use again what it took down last time, so no callback may know that any more. One
         // that must not sleep has been waited for.
         if T::Context::MAY_SLEEP {
@@ -168,7 +168,7 @@ impl<T: Operations> TagSet<T> {
         self.shared.maps.ask(counts);
         // SAFETY: By the type invariant.
         unsafe { bindings::blk_mq_update_nr_hw_queues(self.inner.get(), total) };
-        self.shared.change.end();
+        drop(change);
         // Whoever wanted to start them meanwhile may have been unable to.
         //
         // SAFETY: By the type invariant.
