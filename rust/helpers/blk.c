@@ -108,33 +108,16 @@ __rust_helper void rust_helper_blk_requeue(struct request *rq, bool kick)
 }
 
 /*
- * Like blk_mq_stop_hw_queues() and blk_mq_start_stopped_hw_queues(), but while the
- * number of hardware queues changes, too: there is no queue then in some places.
+ * Like blk_mq_start_stopped_hw_queues(), but for a disk that may be on its way out.
+ * The caller keeps the hardware queues: while their number changes, some are missing.
  */
-__rust_helper void rust_helper_blk_stop_queues(struct request_queue *q)
-{
-	/* Before the array is read, which is replaced before the number grows. */
-	unsigned int i, count = smp_load_acquire(&q->nr_hw_queues);
-
-	for (i = 0; i < count; i++) {
-		struct blk_mq_hw_ctx *hctx = queue_hctx(q, i);
-
-		if (hctx)
-			blk_mq_stop_hw_queue(hctx);
-	}
-}
-
 __rust_helper void rust_helper_blk_start_queues(struct request_queue *q)
 {
-	/* Before the array is read, which is replaced before the number grows. */
-	unsigned int i, count = smp_load_acquire(&q->nr_hw_queues);
+	struct blk_mq_hw_ctx *hctx;
+	unsigned long i;
 
-	for (i = 0; i < count; i++) {
-		struct blk_mq_hw_ctx *hctx = queue_hctx(q, i);
-
-		if (hctx)
-			clear_bit(BLK_MQ_S_STOPPED, &hctx->state);
-	}
+	queue_for_each_hw_ctx(q, hctx, i)
+		clear_bit(BLK_MQ_S_STOPPED, &hctx->state);
 	/* Pairs with the one in blk_mq_hctx_stopped(). */
 	smp_mb__after_atomic();
 
@@ -153,6 +136,7 @@ __rust_helper void rust_helper_blk_unstop_queue(struct blk_mq_hw_ctx *hctx)
 	clear_bit(BLK_MQ_S_STOPPED, &hctx->state);
 }
 
+/* The caller sees to it that their number does not change, and no disk comes. */
 __rust_helper void rust_helper_blk_start_all_queues(struct blk_mq_tag_set *set)
 {
 	struct request_queue *q;
@@ -166,7 +150,14 @@ __rust_helper void rust_helper_blk_start_all_queues(struct blk_mq_tag_set *set)
 /* While a disk is in use, it cannot be frozen, and so its hardware queues stay. */
 __rust_helper bool rust_helper_blk_use_queue(struct request_queue *q)
 {
-	return percpu_ref_tryget(&q->q_usage_counter);
+	if (!percpu_ref_tryget(&q->q_usage_counter))
+		return false;
+	/*
+	 * Pairs with the release in __percpu_ref_switch_to_percpu(): who can use a disk
+	 * that was frozen sees the queues that it was given meanwhile.
+	 */
+	smp_rmb();
+	return true;
 }
 
 __rust_helper void rust_helper_blk_unuse_queue(struct request_queue *q)

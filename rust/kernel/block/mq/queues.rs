@@ -108,7 +108,7 @@ impl<'q, T: Operations> Queues<'q, T> {
     pub fn stop(self) {
         self.unless_replaced(|queue| {
             // SAFETY: By the type invariant, and the hardware queues stay meanwhile.
-            unsafe { bindings::blk_stop_queues(queue) }
+            unsafe { bindings::blk_mq_stop_hw_queues(queue) }
         });
     }
 
