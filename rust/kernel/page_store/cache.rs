@@ -21,7 +21,10 @@ use super::{
     },
     read,
     remove,
-    sectors::Sectors,
+    sectors::{
+        self,
+        Sectors, //
+    },
     tree::{
         Held,
         Tree, //
@@ -68,6 +71,9 @@ const BATCH: usize = 16;
 /// let store = Arc::pin_init(PageStore::new(512), GFP_KERNEL)?;
 /// let cache = KBox::pin_init(WriteCache::new(store.clone(), 1 << 20, 512), GFP_KERNEL)?;
 /// assert_eq!(cache.pages(), 0);
+///
+/// let cache = KBox::pin_init(WriteCache::new(store, 1 << 20, 1), GFP_KERNEL);
+/// assert_eq!(cache.err(), Some(EINVAL));
 /// # Ok::<(), Error>(())
 /// ```
 #[pin_data]
@@ -83,19 +89,33 @@ pub struct WriteCache {
 }
 
 impl WriteCache {
+    /// The number of bytes in the smallest logical block that a cache can tell from its neighbours:
+    /// 512, but more where pages are larger than 16 KiB, e.g. 4096 where they have 64 KiB.
+    pub const SMALLEST_BLOCK: u32 = sectors::GRANULE as u32;
+
     /// Makes an empty cache of at most `bytes`, and not less than 128 KiB, in front of `store`.
     ///
     /// Who writes at the same time may exceed that by some pages each. Logical blocks have
     /// `block_size` bytes, as those of the store.
-    pub fn new(store: Arc<PageStore>, bytes: u64, block_size: u32) -> impl PinInit<Self> {
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if blocks are no multiple of [`Self::SMALLEST_BLOCK`].
+    pub fn new(store: Arc<PageStore>, bytes: u64, block_size: u32) -> impl PinInit<Self, Error> {
         let pages = usize::try_from(bytes / PAGE_SIZE as u64).unwrap_or(usize::MAX);
-        pin_init!(Self {
+        try_pin_init!(Self {
+            _: {
+                // A block that has no bit of its own would take its neighbours along, as zeros.
+                if !sectors::keeps_apart(sectors::GRANULE, block_size) {
+                    return Err(EINVAL);
+                }
+            },
             tree <- Tree::new(static_lock_class!(), true),
             store,
             room: pages.max(2 * PIECE_PAGES),
             next: Atomic::new(0),
             block_pages: range::block_pages(block_size),
-        })
+        }? Error)
     }
 
     /// The number of pages that are not settled, which costs nothing to ask.

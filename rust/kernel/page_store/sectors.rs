@@ -4,19 +4,29 @@
 
 use crate::page::PAGE_SIZE;
 
-/// The number of sectors of 512 bytes in a page.
-const SECTORS: usize = PAGE_SIZE / 512;
-
-/// How many bits there are: one for each sector if half a word has room for as many, else a quarter
-/// of a word's.
-const BITS: usize = if SECTORS <= usize::BITS as usize / 2 {
-    SECTORS
-} else {
-    usize::BITS as usize / 4
-};
-
 /// The number of bytes that a bit stands for: 512, if pages have up to 16 KiB.
-pub(super) const GRANULE: usize = PAGE_SIZE / BITS;
+pub(super) const GRANULE: usize = granule(PAGE_SIZE);
+
+/// How many bits there are.
+const BITS: usize = PAGE_SIZE / GRANULE;
+
+/// The number of bytes that a bit stands for in a page of so many: there is a bit for each sector
+/// of 512 bytes if half a word has room for as many, else there are a quarter of a word's.
+const fn granule(page_size: usize) -> usize {
+    const WORD: usize = usize::BITS as usize;
+
+    let sectors = page_size / 512;
+    if sectors <= WORD / 2 {
+        512
+    } else {
+        page_size / (WORD / 4)
+    }
+}
+
+/// Whether no bit that stands for so many bytes stands for bytes of two blocks of `block_size`.
+pub(super) const fn keeps_apart(granule: usize, block_size: u32) -> bool {
+    block_size != 0 && block_size as usize % granule == 0
+}
 
 /// A set of sectors of one page.
 ///
@@ -103,5 +113,32 @@ impl Sectors {
     pub(super) fn without(self, other: Self) -> Self {
         // INVARIANT: No bit is added.
         Self(self.0 & !other.0)
+    }
+}
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+#[macros::kunit_tests(rust_page_store_sectors)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_pages_have_larger_sectors() {
+        assert_eq!(granule(4096), 512);
+        // As many as bits for it, in half a word.
+        let most = 512 * usize::BITS as usize / 2;
+        assert_eq!(granule(most), 512);
+        assert_eq!(granule(2 * most), 2048);
+        assert_eq!(granule(4 * most), 4096);
+        assert_eq!(PAGE_SIZE % GRANULE, 0);
+    }
+
+    #[test]
+    fn small_blocks_share_large_sectors() {
+        for block_size in [512, 1024, 4096, 65536] {
+            assert!(keeps_apart(512, block_size));
+            assert_eq!(keeps_apart(4096, block_size), block_size >= 4096);
+        }
+        assert!(!keeps_apart(512, 0));
+        assert!(!keeps_apart(4096, 6144));
     }
 }
