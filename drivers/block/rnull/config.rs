@@ -45,6 +45,8 @@ pub(crate) struct Machine {
     pub(crate) page_size: u32,
     /// Bytes in the largest logical block that the block layer accepts.
     pub(crate) largest_block: u32,
+    /// Bytes in the smallest logical block that a cache can keep.
+    pub(crate) smallest_cached_block: u32,
 }
 
 /// What a user asked for; each field has the name, type and unit of its attribute.
@@ -112,6 +114,8 @@ pub(crate) enum Invalid {
     QueueMode,
     /// `blocksize` is no power of two, or out of range.
     BlockSize,
+    /// `blocksize` is too small for the cache that `cache_size` asks for.
+    CachedBlockSize,
     /// `max_sectors` is less than a page or a logical block.
     MaxSectors,
 }
@@ -126,7 +130,16 @@ impl Config {
         if self.wants_bios() {
             self.queue_mode = QUEUE_MQ;
         }
+        // What keeps no data has nothing to cache, nor to discard.
+        self.discard &= self.memory_backed;
+        self.cache_size = match self.memory_backed {
+            true => self.cache_size.min(MAX_CACHE_SIZE),
+            false => 0,
+        };
         let block_size = self.block_size(machine)?;
+        if self.cache_size != 0 && block_size < machine.smallest_cached_block {
+            return Err(Invalid::CachedBlockSize);
+        }
         self.check_max_sectors(block_size, machine)?;
 
         self.submit_queues = queues(self.submit_queues, self.use_per_node_hctx, machine);
@@ -135,12 +148,6 @@ impl Config {
         self.mbps = self.mbps.min(MAX_MBPS);
         // A write may have to wait for a page.
         self.blocking |= self.memory_backed;
-        // What keeps no data has nothing to cache, nor to discard.
-        self.discard &= self.memory_backed;
-        self.cache_size = match self.memory_backed {
-            true => self.cache_size.min(MAX_CACHE_SIZE),
-            false => 0,
-        };
 
         Ok(Plan {
             settings: self,

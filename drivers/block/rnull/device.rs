@@ -253,6 +253,10 @@ fn refuse(reason: Invalid) -> Error {
     match reason {
         Invalid::QueueMode => pr_err!("queue_mode=1 is no longer available\n"),
         Invalid::BlockSize => pr_err!("invalid block size\n"),
+        Invalid::CachedBlockSize => pr_err!(
+            "cache_size needs a block size of {} at least\n",
+            WriteCache::SMALLEST_BLOCK
+        ),
         Invalid::MaxSectors => pr_err!("max_sectors is less than a page or a block\n"),
     }
     EINVAL

@@ -6,7 +6,8 @@ use crate::config::Machine;
 use kernel::{
     block::mq,
     cpu,
-    page::PAGE_SIZE, //
+    page::PAGE_SIZE,
+    page_store::WriteCache, //
 };
 
 /// Returns what settings are measured against here, with so many polled queues at most.
@@ -23,5 +24,6 @@ pub(crate) fn this(poll_queues: u32) -> Machine {
         } else {
             page_size
         },
+        smallest_cached_block: WriteCache::SMALLEST_BLOCK,
     }
 }

@@ -9,12 +9,15 @@ use config::*;
 use proptest::prelude::*;
 
 fn machine() -> impl Strategy<Value = Machine> {
-    (1..9u32, 1..5u32, 0..5u32, any::<bool>()).prop_map(|(cpus, nodes, polls, large)| Machine {
+    let numbers = (1..9u32, 1..5u32, 0..5u32);
+
+    (numbers, any::<[bool; 2]>()).prop_map(|((cpus, nodes, polls), [large, coarse])| Machine {
         cpus,
         nodes,
         poll_queues: polls,
         page_size: 4096,
         largest_block: if large { 65536 } else { 4096 },
+        smallest_cached_block: if coarse { 4096 } else { 512 },
     })
 }
 
@@ -57,7 +60,8 @@ fn settings() -> impl Strategy<Value = Config> {
     })
 }
 
-/// Whether the block layer, or null_blk before it, refuses these settings.
+/// Whether the block layer, or null_blk before it, refuses these settings, or a cache on a machine
+/// with large pages would.
 fn refused(c: &Config, machine: &Machine) -> bool {
     let block = if c.blocksize == 0 { 512 } else { c.blocksize };
 
@@ -65,6 +69,7 @@ fn refused(c: &Config, machine: &Machine) -> bool {
         || block.count_ones() != 1
         || block < 512
         || block > machine.largest_block
+        || (c.memory_backed && c.cache_size > 0 && block < machine.smallest_cached_block)
         || (c.max_sectors != 0 && c.max_sectors < 8)
         || (c.max_sectors != 0 && u64::from(c.max_sectors) * 512 < u64::from(block))
 }
@@ -84,6 +89,7 @@ proptest! {
 
             prop_assert!(plan.block_size.is_power_of_two() && plan.block_size >= 512);
             prop_assert!(plan.block_size <= m.largest_block);
+            prop_assert!(shown.cache_size == 0 || plan.block_size >= m.smallest_cached_block);
             prop_assert!(plan.capacity <= i64::MAX as u64 / 512);
             prop_assert!(plan.node.map_or(true, |node| node < m.nodes));
             prop_assert!(shown.irqmode <= 2 && shown.queue_mode != 0);
