@@ -76,7 +76,8 @@ impl<D: Directory> Subsystem<D> {
     /// # Errors
     ///
     /// `EEXIST` if the name is taken, `ENOMEM`, `EAGAIN` while the parameters of the module are
-    /// being parsed, or the error of `data` or of [`Directory::default_groups`].
+    /// being parsed, `ENOTSUPP` in a module for a kernel without sysfs, or the error of `data` or
+    /// of [`Directory::default_groups`].
     pub fn new(
         name: &CStr,
         owner: &'static ThisModule,

@@ -36,6 +36,13 @@ use crate::{
 /// sleep. Memory use is one page for each page that was written to, plus what the XArray needs to
 /// find it.
 ///
+/// # Errors
+///
+/// A store makes sure of the code that is to free its pages before it has some: what writes to one
+/// that never had any, or to a [`WriteCache`](super::WriteCache) that had none, fails with `EAGAIN`
+/// while the parameters of the module are being parsed, and with `ENOTSUPP` in a module for a
+/// kernel without sysfs. Where this code is built in, it does not.
+///
 /// # Examples
 ///
 /// ```

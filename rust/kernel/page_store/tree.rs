@@ -132,7 +132,8 @@ impl Tree {
     /// # Errors
     ///
     /// [`ENOMEM`] if there is no memory, even after waiting for some if `may_sleep`; [`EAGAIN`]
-    /// while the parameters of the module are being parsed.
+    /// while the parameters of the module are being parsed; [`ENOTSUPP`] in a module for a kernel
+    /// without sysfs.
     #[cold]
     pub(super) fn add_leaf(&self, page: usize, may_sleep: bool) -> Result {
         if self.pin.as_ref().is_none() {

@@ -171,7 +171,8 @@ impl<T: Operations> GenDiskBuilder<T> {
     ///
     /// Fails with `EINVAL` if the limits, the capacity or the numbers make no sense, `ENOMEM` if
     /// memory is short or a hardware queue could not be initialised, `EAGAIN` while the parameters
-    /// of the module are being parsed, or with what the initialiser fails with.
+    /// of the module are being parsed, `ENOTSUPP` in a module for a kernel without sysfs, or with
+    /// what the initialiser fails with.
     pub fn build(
         self,
         name: &CStr,
