@@ -11,11 +11,9 @@ use super::{
 };
 use crate::{
     bindings,
-    irqsave::{
-        new_irq_spinlock,
-        IrqSpinLock, //
-    },
+    irqsave::IrqSpinLock,
     prelude::*,
+    static_lock_class,
     time::Delta,
     types::Opaque, //
 };
@@ -71,6 +69,9 @@ pub struct DelayLine<T: Operations<Timer = Timer>> {
     waiting: IrqSpinLock<Waiting<T>>,
 }
 
+/// The name of a lock class, which has one address, as that of tag sets.
+static WAITING_NAME: &CStr = c"DelayLine::waiting";
+
 /// The requests that wait, the first to be due in front.
 struct Waiting<T: Operations> {
     requests: RequestList<T>,
@@ -104,12 +105,13 @@ impl<T: Operations<Timer = Timer>> DelayLine<T> {
             }),
             delay: delay.as_nanos().max(0),
             // INVARIANT: There is no deadline yet.
-            waiting <- new_irq_spinlock!(
+            waiting <- IrqSpinLock::new(
                 Waiting {
                     requests: RequestList::new(),
                     armed: false,
                 },
-                "DelayLine::waiting"
+                WAITING_NAME,
+                static_lock_class!(),
             ),
         })
     }

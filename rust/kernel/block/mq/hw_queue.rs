@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     bindings,
-    new_spinlock,
     prelude::*,
+    static_lock_class,
     sync::SpinLock, //
 };
 use core::{
@@ -214,6 +214,9 @@ impl<T: Operations> Drop for Chain<T> {
     }
 }
 
+/// The name of a lock class, which has one address, as that of tag sets.
+static RETIRED_NAME: &CStr = c"block_mq_retired";
+
 /// The data of hardware queues that are gone, while it may still be needed.
 ///
 /// Callbacks may look at it: when the last request of a disk ends inside `queue_rq`, the disk can
@@ -232,7 +235,7 @@ impl<T: Operations> Retired<T> {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
             // INVARIANT: The chain is empty.
-            chain <- new_spinlock!(Chain(ptr::null_mut()), "block_mq_retired"),
+            chain <- SpinLock::new(Chain(ptr::null_mut()), RETIRED_NAME, static_lock_class!()),
         })
     }
 

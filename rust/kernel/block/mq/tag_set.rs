@@ -17,14 +17,18 @@ use crate::{
     bindings,
     cpu::nr_cpu_ids,
     error::to_result,
-    new_mutex,
     prelude::*,
+    static_lock_class,
     sync::{
         Arc,
         Mutex, //
     },
     types::Opaque, //
 };
+
+/// The name of the class of the locks of all tag sets. It has one address, as lockdep asks: generic
+/// code is a part of each module that uses it, and so are the names in it.
+static RESIZE_NAME: &CStr = c"block_mq_resize";
 
 /// The requests of one disk, or of several that share them: C's `struct blk_mq_tag_set`.
 ///
@@ -105,7 +109,7 @@ impl<T: Operations> TagSet<T> {
         Arc::pin_init(
             try_pin_init!(&this in Self {
                 shared <- Shared::new(counts, data),
-                resize <- new_mutex!((), "block_mq_resize"),
+                resize <- Mutex::new((), RESIZE_NAME, static_lock_class!()),
                 // INVARIANT: `shared` is initialised, and `this` does not move.
                 inner <- Opaque::try_ffi_init(move |slot: *mut bindings::blk_mq_tag_set| {
                     // SAFETY: `this` is valid for the field projection.
