@@ -232,3 +232,6 @@ impl<T: Operations> PinnedDrop for TagSet<T> {
         unsafe { bindings::blk_mq_free_tag_set(self.inner.get()) };
     }
 }
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod tests;
