@@ -7,10 +7,24 @@
 # The number that the guest reported under a name, or nothing.
 reported() { awk -v name="$1" '$1 == name { print $2 + 0; exit }' "$dir/report" 2>/dev/null || :; }
 
+# show_end LOG: the last lines of a console, if there is one.
+show_end() {
+	[[ ! -e $1 ]] || tail -n 25 "$1" | tr -d '\r' | sed 's/^/    /' >&2
+}
+
+# never TIMES: so often it was booted in vain.
+never() {
+	local log=$dir/console.$1
+	show_end "$log"
+	[[ ! $console || ! -e $log ]] || cp "$log" "$console"
+	say "error: the guest was booted $1 times and did not come to its script; its console log is $log"
+	exit 124
+}
+
 # no_result STATUS: the guest ended without a word from its script.
 no_result() {
 	local status=$1
-	[[ ! -e $dir/console ]] || tail -n 25 "$dir/console" | tr -d '\r' | sed 's/^/    /' >&2
+	show_end "$dir/console"
 	if ((status == 124 || status == 137)); then
 		say "error: the guest was stopped after its limit of $limit seconds; its console log is $log"
 		exit 124
@@ -73,7 +87,8 @@ boot() {
 	qemu_pid=$!
 	status=0
 	if ! gone "$qemu_pid"; then
-		kill "$qemu_pid"
+		# What runs it in the build root may wait for it with signals blocked, but takes it along.
+		kill -KILL "$qemu_pid"
 		wait "$qemu_pid" 2>/dev/null || :
 		[[ $(reported begun) ]] || return 1
 		blame_emulator
