@@ -68,8 +68,10 @@ const BATCH: usize = 16;
 /// ```
 /// use kernel::{page_store::{PageStore, WriteCache}, sync::Arc};
 ///
-/// let store = Arc::pin_init(PageStore::new(512), GFP_KERNEL)?;
-/// let cache = KBox::pin_init(WriteCache::new(store.clone(), 1 << 20, 512), GFP_KERNEL)?;
+/// const BLOCK: u32 = WriteCache::SMALLEST_BLOCK;
+///
+/// let store = Arc::pin_init(PageStore::new(BLOCK), GFP_KERNEL)?;
+/// let cache = KBox::pin_init(WriteCache::new(store.clone(), 1 << 20, BLOCK), GFP_KERNEL)?;
 /// assert_eq!(cache.pages(), 0);
 ///
 /// let cache = KBox::pin_init(WriteCache::new(store, 1 << 20, 1), GFP_KERNEL);

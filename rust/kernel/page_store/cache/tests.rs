@@ -21,7 +21,7 @@ mod suite {
 
     #[test]
     fn a_cache_shows_what_was_written_last() -> Result {
-        for block_size in [512, 4096, 65536] {
+        for block_size in [WriteCache::SMALLEST_BLOCK, 4096, 65536] {
             let block = block_size as usize;
             let store = Arc::pin_init(PageStore::new(block_size), GFP_KERNEL)?;
             let cache = KBox::pin_init(WriteCache::new(store.clone(), 0, block_size), GFP_KERNEL)?;
@@ -68,15 +68,18 @@ mod suite {
 
     #[test]
     fn what_is_not_settled_goes_with_the_cache() -> Result {
-        let store = Arc::pin_init(PageStore::new(512), GFP_KERNEL)?;
-        let cache = KBox::pin_init(WriteCache::new(store.clone(), 1 << 20, 512), GFP_KERNEL)?;
-        cache.write_memory(true, false, 0, 1024, &mut &[1u8; 1024][..])?;
-        cache.write_memory(true, true, 512, 512, &mut &[2u8; 512][..])?;
+        const BLOCK: usize = WriteCache::SMALLEST_BLOCK as usize;
+
+        let store = Arc::pin_init(PageStore::new(BLOCK as u32), GFP_KERNEL)?;
+        let cache = WriteCache::new(store.clone(), 1 << 20, BLOCK as u32);
+        let cache = KBox::pin_init(cache, GFP_KERNEL)?;
+        cache.write_memory(true, false, 0, 2 * BLOCK, &mut &[1u8; 2 * BLOCK][..])?;
+        cache.write_memory(true, true, BLOCK as u64, BLOCK, &mut &[2u8; BLOCK][..])?;
         assert_eq!(cache.pages(), 1);
         drop(cache);
-        let mut buffer = [0xff; 1024];
+        let mut buffer = [0xff; 2 * BLOCK];
         store.read_bytes(0, &mut buffer)?;
-        assert!(buffer[..512] == [0; 512] && buffer[512..] == [2; 512]);
+        assert!(buffer[..BLOCK] == [0; BLOCK] && buffer[BLOCK..] == [2; BLOCK]);
         Ok(())
     }
 }
