@@ -130,6 +130,9 @@ mod map;
 
 mod context;
 
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod test_driver;
+
 pub(crate) use self::disk_data::DiskData;
 pub use self::{
     batch::Batch,

@@ -115,3 +115,6 @@ impl<T: Operations> Drop for Batch<'_, T> {
         }
     }
 }
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod tests;

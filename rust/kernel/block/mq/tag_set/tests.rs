@@ -5,12 +5,7 @@
 #[macros::kunit_tests(rust_block_mq_tag_set)]
 mod suite {
     use super::super::{
-        super::{
-            Idle,
-            NoTimer,
-            Refused,
-            Sleepable, //
-        },
+        super::test_driver::Driver,
         *, //
     };
     use crate::error::from_err_ptr;
@@ -18,29 +13,6 @@ mod suite {
         self,
         NonNull, //
     };
-
-    struct Driver;
-
-    #[vtable]
-    impl Operations for Driver {
-        type Context = Sleepable;
-        type TagSetData = ();
-        type QueueData = ();
-        type HwData = ();
-        type RequestData = ();
-        type Timer = NoTimer;
-
-        fn init_hw_queue(_: &(), _: &(), _: u32) -> impl PinInit<(), Error> {
-            Ok(())
-        }
-
-        fn init_request(_: &()) -> impl PinInit<()> {}
-
-        fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
-            rq.start().end(Ok(()));
-            Ok(())
-        }
-    }
 
     #[test]
     fn the_queues_of_a_frozen_disk_are_left_alone_while_they_change() -> Result {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The driver that tests use, whose requests end at once.
+
+use super::{
+    Idle,
+    NoTimer,
+    Operations,
+    Refused,
+    Sleepable, //
+};
+use crate::prelude::*;
+
+pub(super) struct Driver;
+
+#[vtable]
+impl Operations for Driver {
+    type Context = Sleepable;
+    type TagSetData = ();
+    type QueueData = ();
+    type HwData = ();
+    type RequestData = ();
+    type Timer = NoTimer;
+
+    fn init_hw_queue(_: &(), _: &(), _: u32) -> impl PinInit<(), Error> {
+        Ok(())
+    }
+
+    fn init_request(_: &()) -> impl PinInit<()> {}
+
+    fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+        rq.start().end(Ok(()));
+        Ok(())
+    }
+}
