@@ -15,9 +15,11 @@ import sharing
 import student
 import table
 import trust
+from classes import SYNC
 from measurement import HEADER, SHARING, Measurement
 
 ROW = "null/direct/psync"
+IOS = 1000
 failed = False
 
 
@@ -35,14 +37,16 @@ def measurement(directory, *lines):
         writer = csv.writer(file)
         writer.writerow(HEADER)
         for row, driver, boot, turn, kind, symbol, count, locked in lines:
-            writer.writerow([row, driver, boot, turn, 1, 4096, kind, symbol, count, 0, locked, 0, 0])
+            writer.writerow([row, driver, boot, turn, IOS, 4096, kind, symbol, count * IOS, 0, locked * IOS, 0, 0])
     return Measurement(path)
 
 
-def rnull(directory, own, locked=10):
-    """A measurement of rnull that costs so much in its driver, beside null_blk at 100."""
+def rnull(directory, own, locked=10, timer=10):
+    """A measurement of rnull that costs so much in its driver, in timers, beside null_blk at 100."""
     c = [(ROW, "null_blk", 0, 0, "block", "blk", 2000, 10), (ROW, "null_blk", 0, 0, "driver", "queue", 100, 0)]
+    c.append((ROW, "null_blk", 0, 0, SYNC, "tick", timer, 0))
     rust = [(ROW, "rnull", 0, 1, "block", "blk", 2000, locked), (ROW, "rnull", 0, 1, "driver", "serve", own, 0)]
+    rust.append((ROW, "rnull", 0, 1, SYNC, "tick", timer, 0))
     return measurement(directory, *c, *rust)
 
 
@@ -55,6 +59,9 @@ def check_budget(directory):
     check("budget: four more fail", verdicts[54].startswith("not ok") and "serve +4.0" in verdicts[54])
     locked = list(budget.check(rnull(directory, 50, locked=11), budget.read(path)))
     check("budget: a locked operation more fails", "locked operations" in locked[0])
+    timers = {timer: list(budget.check(rnull(directory, 50, timer=timer), budget.read(path)))[0] for timer in (16, 17)}
+    check("budget: a few ticks more pass", timers[16].startswith("ok"))
+    check("budget: more than that fails", budget.TREE in timers[17] and "tick +7.0" in timers[17])
     missing = list(budget.check(measurement(directory), budget.read(path)))
     check("budget: what was not measured fails", missing[0].startswith("not ok"))
     check("budget: what has no budget fails", list(budget.check(rnull(directory, 50), {}))[0].startswith("not ok"))
