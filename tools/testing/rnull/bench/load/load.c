@@ -208,6 +208,20 @@ static uint64_t now(void)
 	return time.tv_sec * 1000000000ull + time.tv_nsec;
 }
 
+/*
+ * Waits until the clock that moves with the kernel's tick has moved. Where ticks fall into a region is then decided by the
+ * region alone, not by what ran before it, where the clock is a count of instructions.
+ */
+static void await_tick(void)
+{
+	struct timespec before, after;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &before);
+	do {
+		clock_gettime(CLOCK_MONOTONIC_COARSE, &after);
+	} while (after.tv_sec == before.tv_sec && after.tv_nsec == before.tv_nsec);
+}
+
 /* These return the nanoseconds that the region took. */
 static uint64_t run_here(void)
 {
@@ -215,6 +229,7 @@ static uint64_t run_here(void)
 	uint64_t start;
 
 	warm_up(&stream);
+	await_tick();
 	start = now();
 	marker_begin();
 	want.engine->run(&stream, want.count);

@@ -12,8 +12,6 @@ HEADER = ["row", "what", "per I/O", "raised because"]
 OWN, TREE, ALL, LOCKED = "driver and abstraction", "lock tree timer", "all", "locked operations"
 WORTH_A_LINE = 2  # instructions of a function
 GROWTH, INSTRUCTIONS, OPERATIONS = 0.02, 3, 0.25  # of share and number, only what is more than both
-# What three ticks of the timer take, in all I/Os of a run together: where they fall is decided by all that ran before.
-TICKS = 6000
 
 
 def numbers(measurement, row):
@@ -28,10 +26,9 @@ def numbers(measurement, row):
     }
 
 
-def too_much(what, count, limit, ios):
-    """Whether a number has grown by more than runs of the same may differ, of so many I/Os each."""
-    least = {LOCKED: OPERATIONS, TREE: max(INSTRUCTIONS, TICKS / ios)}.get(what, INSTRUCTIONS)
-    return count > limit + max(GROWTH * limit, least)
+def too_much(what, count, limit):
+    """Whether a number has grown by more than runs of the same may differ."""
+    return count > limit + max(GROWTH * limit, OPERATIONS if what == LOCKED else INSTRUCTIONS)
 
 
 def functions(measurement, row):
@@ -57,7 +54,7 @@ def lowered(old, measurement, reason):
         new[row] = {}
         for what, count in numbers(measurement, row).items():
             limit, why = limits.get(what, (count, ""))
-            if too_much(what, count, limit, measurement.ios.get(row, 1)):
+            if too_much(what, count, limit):
                 refused += [] if reason else [f"{row}: {what} {limit:.1f} -> {count:.1f}"]
                 new[row][what] = count, reason
             else:
@@ -108,7 +105,7 @@ def check(measurement, budget):
         over = [
             f"{what} {limits[what][0]:.1f} -> {count:.1f}"
             for what, count in numbers(measurement, row).items()
-            if too_much(what, count, limits[what][0], measurement.ios.get(row, 1))
+            if too_much(what, count, limits[what][0])
         ]
         if over:
             yield f"not ok budget {row} - {'; '.join(over)}: {culprits(measurement, row, limits)}"

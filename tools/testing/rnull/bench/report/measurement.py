@@ -73,7 +73,6 @@ class Measurement:
     def __init__(self, path):
         """Of the CSV file."""
         self.runs = defaultdict(dict)  # Run -> (class, symbol) -> Cost per I/O
-        self.ios = {}  # row -> I/Os in a run
         self.memory = {}  # (what, driver) -> bytes
         self.sharing = defaultdict(dict)  # (what, driver) -> who wrote -> cache lines
         with open(path, encoding="utf-8", newline="") as file:
@@ -85,7 +84,6 @@ class Measurement:
                     self.sharing[line["class"], line["driver"]][line["symbol"]] = int(line["instructions"])
                     continue
                 run = Run(line["row"], line["driver"], int(line["boot"]), int(line["turn"]))
-                self.ios[line["row"]] = int(line["ios"])
                 cost = Cost(*(float(line[name]) / int(line["ios"]) for name in COUNTS))
                 self.runs[run][line["class"], line["symbol"]] = cost
 

@@ -59,9 +59,9 @@ def check_budget(directory):
     check("budget: four more fail", verdicts[54].startswith("not ok") and "serve +4.0" in verdicts[54])
     locked = list(budget.check(rnull(directory, 50, locked=11), budget.read(path)))
     check("budget: a locked operation more fails", "locked operations" in locked[0])
-    timers = {timer: list(budget.check(rnull(directory, 50, timer=timer), budget.read(path)))[0] for timer in (16, 17)}
-    check("budget: a few ticks more pass", timers[16].startswith("ok"))
-    check("budget: more than that fails", budget.TREE in timers[17] and "tick +7.0" in timers[17])
+    timers = {timer: list(budget.check(rnull(directory, 50, timer=timer), budget.read(path)))[0] for timer in (13, 14)}
+    check("budget: three instructions more of timers pass", timers[13].startswith("ok"))
+    check("budget: four more of timers fail", budget.TREE in timers[14] and "tick +4.0" in timers[14])
     missing = list(budget.check(measurement(directory), budget.read(path)))
     check("budget: what was not measured fails", missing[0].startswith("not ok"))
     check("budget: what has no budget fails", list(budget.check(rnull(directory, 50), {}))[0].startswith("not ok"))
