@@ -103,15 +103,20 @@ def check_goals(directory):
 def check_trust(directory):
     """What was run twice must come out the same."""
 
-    def doubts(first, second, kind):
+    def doubts(first, second, kind, first_locked=0, second_locked=0):
         other = [(ROW, "rnull", boot, 0, "block", "other", 10000, 0) for boot in (0, 1)]
-        mine = [(ROW, "rnull", boot, 0, kind, "some_function", count, 0) for boot, count in enumerate((first, second))]
+        costs = enumerate(((first, first_locked), (second, second_locked)))
+        mine = [(ROW, "rnull", boot, 0, kind, "some_function", *cost) for boot, cost in costs]
         return trust.doubts(measurement(directory, *other, *mine))[1]
 
     check("trust: the same", doubts(100, 100, "driver") == [])
     check("trust: the driver differs", "some_function by 1.0" in doubts(100, 101, "driver")[0])
     check("trust: all differs a little", doubts(100, 120, "block") == [])
     check("trust: all differs", "some_function" in doubts(100, 140, "block")[0])
+    check("trust: locks differ a little", doubts(100, 102, SYNC) == [])
+    check("trust: locks differ", "some_function by 4.0" in doubts(100, 104, SYNC)[0])
+    check("trust: locked operations differ a little", doubts(100, 100, "block", 20, 20.4) == [])
+    check("trust: locked operations differ", "locked operations of rnull" in doubts(100, 100, "block", 20, 20.5)[0])
     check("trust: one run alone", trust.doubts(rnull(directory, 50))[1] != [])
 
 
