@@ -6,7 +6,7 @@ from pathlib import Path
 
 import chart
 import goals
-from table import ALL, C, LOCKED, MEMORY_FIGURES, OWN, PAIRS, REFERENCE, RUST, SYNC_TITLE, number
+from table import ALL, C, LOCKED, MEMORY_FIGURES, OWN, PAIRS, REFERENCE, RUST, SYNC_TITLE, number, whole
 
 COLUMNS = [("driver", OWN, 0), ("lock, tree, timer", SYNC_TITLE, 0), ("all but copies", ALL, 0), ("locked", LOCKED, 1)]
 
@@ -28,7 +28,7 @@ def budgets(measurement):
         yield [title, f"{budget:g} of {then:g}", *(number(value, digits) for value in (c, restated, rust))]
     for what, title in MEMORY_FIGURES.items():
         c, rust = (measurement.memory.get((what, who)) for who in (C, RUST))
-        yield [title, f"no more than {C}", number(c), number(c), number(rust)]
+        yield [title, f"no more than {C}", whole(c), whole(c), whole(rust)]
 
 
 def write(directory, measurement):

@@ -28,6 +28,11 @@ def number(value, digits=0):
     return f"{value:,.{digits}f}"
 
 
+def whole(value):
+    """As much of it as is whole."""
+    return number(value if value is None else int(value))
+
+
 def heads(title):
     """What stands above the cells of a pair."""
     return {ALL: ["C", "rnull", "ratio", REFERENCE], OWN: ["C", "rnull", "ratio"]}.get(title, ["C", "rnull"])
@@ -110,4 +115,4 @@ def of_memory(measurement):
         c, rust = (measurement.memory.get((what, who)) for who in (C, RUST))
         if c is not None or rust is not None:
             verdict = {True: ", ok", False: ", ABOVE", None: ""}[at_or_below(c, rust, 0.01, 0)]
-            yield f"{text}: {C} {number(c)}, {RUST} {number(rust)}{verdict}"
+            yield f"{text}: {C} {whole(c)}, {RUST} {whole(rust)}{verdict}"
