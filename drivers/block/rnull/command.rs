@@ -26,7 +26,7 @@ use kernel::{
 /// the owner of the request, so the state is atomic; it orders nothing, for the end of the request
 /// is up to the owner alone.
 pub(crate) struct Command {
-    /// The error number of the first failure; zero if there was none.
+    /// The error number of the failure; zero if there was none.
     failure: Atomic<i32>,
 }
 
@@ -45,12 +45,10 @@ impl Command {
         self.failure.store(failure, Relaxed);
     }
 
-    /// Adds a failure while the I/O has not ended; of several the first one counts.
-    pub(crate) fn fail(&self, status: BlkStatus) {
-        // That it fails means that there was a failure before.
-        let _ = self
-            .failure
-            .cmpxchg(0, Error::from(status).to_errno(), Relaxed);
+    /// Notes that the I/O takes too long. That counts, whatever became of it: the block layer asks
+    /// only when the callback is over in which that was kept.
+    pub(crate) fn mark_late(&self) {
+        self.keep(Err(BlkStatus::TIMEOUT));
     }
 
     /// Returns how the I/O went.

@@ -117,7 +117,7 @@ impl<C: Context> Operations for Null<C> {
     fn timeout(rq: &TimedOut<'_, Self>) -> TimeoutAction {
         let (hw, tag) = (rq.hw_queue(), rq.tag());
         if hw.kind() != QueueKind::Poll {
-            rq.data().fail(BlkStatus::TIMEOUT);
+            rq.data().mark_late();
             // If it was not lost, whoever serves it has it still, and will end it with this status.
             if let Some(rq) = rq.claim() {
                 rq.complete();

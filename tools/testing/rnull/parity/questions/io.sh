@@ -136,6 +136,11 @@ data() {
 	log timed out => 2
 	sysfs a queue/io_timeout 60000 => ok 60000
 	read a 0 4096 => ok 4096*#1
+	case requests that take too long and meet with a bad block
+	device a size=2 memory_backed=1 irqmode=2 completion_nsec=3000000000 poll_queues=0 badblocks=+8-8
+	sysfs a queue/io_timeout 200 => ok 200
+	lasts 2900 30000 read a 0 8192 => ETIMEDOUT 8192*untouched in time
+	log timed out => 1
 	case no data for requests that take too long
 	device a size=2 irqmode=2 completion_nsec=3000000000 hw_queue_depth=1
 	sysfs a queue/io_timeout 200 => ok 200
