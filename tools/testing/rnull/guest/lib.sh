@@ -27,9 +27,9 @@ use() {
 
 use "${DRIVER:-rnull}"
 
-# module_file NAME: where a module lies.
+# module_file NAME: where a module lies; of two with that name, the one that modprobe prefers.
 module_file() {
-	find "/lib/modules/$(uname -r)/" -name "$1.ko*" | head -n 1
+	find "/lib/modules/$(uname -r)/updates" "/lib/modules/$(uname -r)/" -name "$1.ko*" 2>/dev/null | head -n 1
 }
 
 # load_module PARAMETERS: inserts the driver, says what the kernel says.
