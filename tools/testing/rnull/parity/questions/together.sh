@@ -68,6 +68,14 @@ together() {
 	put a/power 0 => ok 0
 	put a/power 1 => ok 1
 	read a 0 65536 => ok 65536*zero
+	case polled for behind a cache without FUA
+	device a size=2 memory_backed=1 cache_size=1 fua=0
+	write a 0 4096 1 => ok
+	flush a => ok
+	together polled write/a/0/4096/2/fua => ok
+	put a/power 0 => ok 0
+	put a/power 1 => ok 1
+	read a 0 4096 => ok 4096*#2
 	case polled for with limited bandwidth
 	device a size=16 mbps=1 max_sectors=16
 	lasts 60 8000 together polled$(printf ' read/a/%s/8192' {0..983040..65536}) => ok *in time

@@ -26,6 +26,9 @@ pub fn change() -> impl Strategy<Value = (&'static str, String)> {
         4 => (select(&["rotational", "no_sched", "badblocks_once", "badblocks_partial_io", "fua", "blocking", "discard"][..]), flag),
         2 => (Just("submit_queues"), number(&[0, 1, 2, 3, 4, 5])),
         2 => (Just("poll_queues"), number(&[0, 1, 2])),
+        // On a machine with one node, one queue and any node.
+        1 => (Just("use_per_node_hctx"), number(&[0, 1])),
+        1 => (Just("home_node"), number(&[0, u32::MAX as u64])),
         1 => (Just("irqmode"), number(&[0, 1, 2, 3])),
         1 => (Just("queue_mode"), number(&[0, 1, 2, 7])),
         1 => (Just("hw_queue_depth"), number(&[0, 1, 2, 64, 20000])),
