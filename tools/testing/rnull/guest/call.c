@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "answer.h"
@@ -121,23 +122,24 @@ static void turn(int knob, long value)
 }
 
 /*
- * no-memory DISK OFFSET BYTES
+ * no-memory DISK OFFSET BYTES, no-memory-fua DISK OFFSET BYTES, no-memory-flush DISK
  *
- * A write during which no page can be had in the whole system: who queues it may be another task.
+ * A write, or a flush if it is of no bytes, during which no page can be had in the whole system: who queues it may be
+ * another task.
  */
-static int no_memory(const char *path, uint64_t offset, size_t bytes)
+static int no_memory(const char *path, uint64_t offset, size_t bytes, int flags)
 {
+	struct iovec data = { NULL, bytes };
 	int knob = open_knob("/sys/kernel/debug/fail_page_alloc/probability");
 	int fd = open(path, O_WRONLY | O_DIRECT);
-	void *buffer = NULL;
 	const char *said;
 	ssize_t done;
 
-	if (fd < 0 || posix_memalign(&buffer, 65536, bytes))
+	if (fd < 0 || posix_memalign(&data.iov_base, 65536, bytes))
 		die("open %s: %s", path, verdict(-1));
-	memset(buffer, 1, bytes);
+	memset(data.iov_base, 1, bytes);
 	turn(knob, 100);
-	done = pwrite(fd, buffer, bytes, offset);
+	done = bytes ? pwritev2(fd, &data, 1, offset, flags) : fdatasync(fd);
 	said = verdict(done);
 	turn(knob, 0);
 	puts(said);
@@ -156,7 +158,11 @@ int main(int count, char **words)
 	if (IS("put-all", 0))
 		return put_all();
 	if (IS("no-memory", 3))
-		return no_memory(w[0], N(1), N(2));
+		return no_memory(w[0], N(1), N(2), 0);
+	if (IS("no-memory-fua", 3))
+		return no_memory(w[0], N(1), N(2), RWF_DSYNC);
+	if (IS("no-memory-flush", 1))
+		return no_memory(w[0], 0, 0, 0);
 	if (IS("put", 2))
 		puts(verdict(put(w[0], unescape(w[1]))));
 	else if (IS("load", 2))

@@ -44,6 +44,7 @@ static void make(const char *directory, long round)
 	put(directory, "irqmode", round % 3);
 	put(directory, "mbps", mbps);
 	put(directory, "submit_queues", 1 + round % sysconf(_SC_NPROCESSORS_ONLN));
+	put(directory, "poll_queues", 1 + round % 2);
 	put(directory, "power", 1);
 }
 
@@ -51,6 +52,9 @@ static void change_queues(const char *directory, long round)
 {
 	under_load();
 	put(directory, "submit_queues", 1 + (round * 7 + 1) % sysconf(_SC_NPROCESSORS_ONLN));
+	under_load();
+	/* From one or two to none, then up. */
+	put(directory, "poll_queues", round % 3);
 }
 
 static void cycle_power(const char *directory, long round)
