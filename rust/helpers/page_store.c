@@ -3,12 +3,18 @@
 
 #include <linux/gfp.h>
 #include <linux/mm.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
 /* The Rust side leaves out the indices of a first node. */
 static_assert(XA_CHUNK_SIZE <= 64);
+
+__rust_helper bool rust_helper_page_store_in_task(void)
+{
+	return in_task();
+}
 
 __rust_helper struct page *rust_helper_page_store_alloc(bool zeroed,
 							bool may_sleep)

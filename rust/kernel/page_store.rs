@@ -33,8 +33,9 @@
 //!
 //! # Context
 //!
-//! To be used from tasks, hence from `queue_rq` and `poll`, not from interrupt handlers: one of
-//! these might wait for a lock that the interrupted task holds.
+//! To be used from tasks, hence from `queue_rq`, not from interrupt handlers: one of these might
+//! wait for a lock that the interrupted task holds. Requests show by their `Scope` that they are
+//! served by a task; what needs none asks where it is.
 //!
 //! C headers: [`include/linux/xarray.h`](srctree/include/linux/xarray.h),
 //! [`include/linux/seqlock.h`](srctree/include/linux/seqlock.h)

@@ -38,15 +38,21 @@ pub(crate) enum Backing {
 impl Backing {
     /// Fills the memory of a read with `len` bytes from `at` on.
     #[inline(always)]
-    pub(crate) fn read(&self, at: Sector, len: u32, mut to: Segments<'_, FromDisk>) -> BlkResult {
+    pub(crate) fn read<C: Context>(
+        &self,
+        scope: Scope<'_, C>,
+        at: Sector,
+        len: u32,
+        mut to: Segments<'_, FromDisk>,
+    ) -> BlkResult {
         match self {
             Self::Nothing => Ok(()),
             Self::Memory(pages) => {
-                pages.read(at.bytes(), &mut to, len)?;
+                pages.read(scope, at.bytes(), &mut to, len)?;
                 Ok(())
             }
             Self::Cached(cache) => {
-                cache.read(at.bytes(), &mut to, len)?;
+                cache.read(scope, at.bytes(), &mut to, len)?;
                 Ok(())
             }
         }

@@ -24,7 +24,7 @@ pub(crate) fn transfer<T: Operations>(
 ) -> BlkResult {
     let at = rq.sector();
     match (rq.op(), rq.transfer()) {
-        (_, Transfer::FromDisk(to)) => backing.read(at, len, to),
+        (_, Transfer::FromDisk(to)) => backing.read(scope, at, len, to),
         (_, Transfer::ToDisk(from)) => backing.write(scope, at, len, from, rq.is_fua()),
         (Op::Flush, Transfer::None) => backing.flush(scope),
         (Op::Discard, Transfer::None) => backing.discard(scope, at, len),

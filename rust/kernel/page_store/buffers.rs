@@ -6,14 +6,28 @@ use super::{
     copy::Unfilled,
     store::PageStore, //
 };
-use crate::prelude::*;
+use crate::{
+    bindings,
+    prelude::*, //
+};
+
+/// Makes sure that no task is interrupted, which may have the lock of a leaf.
+fn in_task() -> Result {
+    // SAFETY: The function may be called anywhere.
+    if unsafe { bindings::page_store_in_task() } {
+        Ok(())
+    } else {
+        Err(EBUSY)
+    }
+}
 
 impl PageStore {
     /// Copies the bytes from byte `at` of the store on into a buffer, until that is full.
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if the end of the range is beyond what can be addressed.
+    /// - [`EINVAL`] if the end of the range is beyond what can be addressed.
+    /// - [`EBUSY`] in an interrupt.
     ///
     /// # Examples
     ///
@@ -27,6 +41,7 @@ impl PageStore {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn read_bytes(&self, at: u64, to: &mut [u8]) -> Result {
+        in_task()?;
         self.read_memory(at, to.len(), &mut Unfilled(to))
     }
 
@@ -34,7 +49,7 @@ impl PageStore {
     ///
     /// # Errors
     ///
-    /// As for [`Self::write`].
+    /// As for [`Self::write`], and [`EBUSY`] in an interrupt.
     ///
     /// # Examples
     ///
@@ -52,6 +67,7 @@ impl PageStore {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn write_bytes(&self, at: u64, mut from: &[u8]) -> Result {
+        in_task()?;
         self.write_memory(true, at, from.len(), &mut from)
     }
 
@@ -61,7 +77,7 @@ impl PageStore {
     ///
     /// # Errors
     ///
-    /// As for [`Self::remove`].
+    /// As for [`Self::remove`], and [`EBUSY`] in an interrupt.
     ///
     /// # Examples
     ///
@@ -78,6 +94,7 @@ impl PageStore {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn remove_bytes(&self, at: u64, len: u64) -> Result {
+        in_task()?;
         self.remove_range(true, at, len)
     }
 }

@@ -2,8 +2,8 @@
 
 //! The use of a page store, with a cache or without, by requests.
 //!
-//! A request says by its [`Scope`] whether sleeping is allowed. Its memory may be less than it asks
-//! for.
+//! A request says by its [`Scope`] that it is served by a task, and whether that may sleep. Its
+//! memory may be less than it asks for.
 
 use super::{
     cache::WriteCache,
@@ -37,16 +37,42 @@ impl PageStore {
     /// # Examples
     ///
     /// ```
-    /// use kernel::{block::bio::{FromDisk, Segments}, page_store::PageStore, prelude::*};
+    /// use kernel::{
+    ///     block::{bio::{FromDisk, Segments}, mq::{Context, Scope}},
+    ///     page_store::PageStore,
+    ///     prelude::*,
+    /// };
     ///
-    /// fn serve(store: &PageStore, at: u64, mut memory: Segments<'_, FromDisk>) -> Result {
+    /// fn serve<C: Context>(
+    ///     store: &PageStore,
+    ///     scope: Scope<'_, C>,
+    ///     at: u64,
+    ///     mut memory: Segments<'_, FromDisk>,
+    /// ) -> Result {
     ///     let len = memory.remaining();
-    ///     store.read(at, &mut memory, len)
+    ///     store.read(scope, at, &mut memory, len)
     /// }
     /// ```
+    #[inline(always)]
+    pub fn read<C: Context>(
+        &self,
+        _task: Scope<'_, C>,
+        at: u64,
+        to: &mut Segments<'_, FromDisk>,
+        len: u32,
+    ) -> Result {
+        self.read_segments(at, to, len)
+    }
+
+    /// As [`Self::read`], for a caller that is known to be a task.
     // What a request of a page or less needs is a part of the caller: it is less than a call costs.
     #[inline(always)]
-    pub fn read(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> Result {
+    pub(super) fn read_segments(
+        &self,
+        at: u64,
+        to: &mut Segments<'_, FromDisk>,
+        len: u32,
+    ) -> Result {
         if len > to.remaining() {
             return Err(EINVAL);
         }
@@ -56,7 +82,7 @@ impl PageStore {
         to.apart(|to| self.read_chunks(at, to, len))
     }
 
-    /// As [`Self::read`], of any pages.
+    /// As [`Self::read_segments`], of any pages.
     #[inline(never)]
     fn read_chunks(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> Result {
         self.read_memory(at, len as usize, to)
@@ -176,7 +202,13 @@ impl WriteCache {
     ///
     /// As for [`PageStore::read`].
     #[inline]
-    pub fn read(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> Result {
+    pub fn read<C: Context>(
+        &self,
+        _task: Scope<'_, C>,
+        at: u64,
+        to: &mut Segments<'_, FromDisk>,
+        len: u32,
+    ) -> Result {
         to.apart(|to| self.read_segments(at, to, len))
     }
 

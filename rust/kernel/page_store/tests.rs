@@ -96,12 +96,12 @@ mod suite {
             assert!(copy[..] == bytes[..]);
 
             let mut other = Fake::new(&[(&[(5, 3000)], 0), (&[(1, len)], 3000)])?;
-            store.read(at, &mut other.from_disk(), len as u32)?;
+            store.read_segments(at, &mut other.from_disk(), len as u32)?;
             assert!(other.bytes()?[..] == bytes[..]);
             store.remove_bytes(0, 1 << 30)?;
         }
         // Unwritten: all zeros, whatever the memory held.
-        store.read(1 << 40, &mut fake.from_disk(), len as u32)?;
+        store.read_segments(1 << 40, &mut fake.from_disk(), len as u32)?;
         assert!(fake.bytes()?.iter().all(|byte| *byte == 0));
         Ok(())
     }
@@ -141,7 +141,7 @@ mod suite {
 
             let (mut data, mut done) = (fake.from_disk(), 0);
             for &(at, part) in parts.iter().rev() {
-                store.read(at as u64, &mut data, part as u32)?;
+                store.read_segments(at as u64, &mut data, part as u32)?;
                 bytes[done..][..part].copy_from_slice(&model[at..][..part]);
                 done += part;
             }

@@ -106,7 +106,7 @@ impl Operations for RamDisk {
 fn serve(pages: &PageStore, scope: Scope<'_, Sleepable>, rq: &Started<RamDisk>) -> BlkResult {
     let (at, len) = (rq.sector().bytes(), rq.bytes());
     match rq.transfer() {
-        Transfer::FromDisk(mut memory) => pages.read(at, &mut memory, len)?,
+        Transfer::FromDisk(mut memory) => pages.read(scope, at, &mut memory, len)?,
         Transfer::ToDisk(mut memory) => pages.write(scope, at, &mut memory, len)?,
         Transfer::None if rq.op() == Op::Flush => {}
         Transfer::None => return Err(BlkStatus::NOTSUPP),
