@@ -8,9 +8,9 @@
 //!
 //! # Exclusion
 //!
-//! Reading and settling hold the lock of the cache's leaf, then of the store's, so nobody sees a
-//! sector in neither of them, or in the store only while the cache has a newer one. Whoever
-//! writes past the cache does it through the cache for this reason.
+//! Reading, settling and discarding hold the lock of the cache's leaf, then of the store's, so
+//! nobody sees a sector in neither of them, or in the store only while the cache has a newer one.
+//! Whoever writes past the cache does it through the cache for this reason.
 
 use super::{
     copy::Memory,
@@ -38,7 +38,10 @@ use crate::{
         FromDisk,
         ToDisk, //
     },
-    page::PAGE_SIZE,
+    page::{
+        PAGE_SHIFT,
+        PAGE_SIZE, //
+    },
     prelude::*,
     static_lock_class,
     sync::{
@@ -210,9 +213,30 @@ impl WriteCache {
 
     /// Makes `len` bytes, from byte `at` on, read as zeros, here as in the store.
     pub(super) fn remove_range(&self, may_sleep: bool, at: u64, len: u64) -> Result {
-        // What has left the cache cannot come to the store any more.
-        remove::remove(&self.tree, may_sleep, at, len)?;
-        self.store.remove_range(may_sleep, at, len)
+        let end = range::end(at, len)?;
+        let mut at = at;
+        while at < end {
+            let chunk = Chunk::new(at, end);
+            let next = if let Some(held) = self.tree.hold(chunk.page()) {
+                // Nobody settles or reads what the cache has before it is in neither of them.
+                self.store.remove_range(false, at, chunk.left() as u64)?;
+                remove::remove_held(held, chunk);
+                at + chunk.left() as u64
+            } else {
+                let found = self.tree.next_leaf(chunk.page());
+                let next = found.map_or(end, |page| end.min((page as u64) << PAGE_SHIFT));
+                // A leaf that has come since begins no later.
+                let next = next.max(at + chunk.left() as u64);
+                self.store.remove_range(may_sleep, at, next - at)?;
+                next
+            };
+            if may_sleep {
+                // SAFETY: The caller may sleep.
+                unsafe { bindings::page_store_resched() };
+            }
+            at = next;
+        }
+        Ok(())
     }
 
     /// Settles all that was written before.

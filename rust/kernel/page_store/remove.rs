@@ -40,11 +40,8 @@ fn remove_chunks(tree: &Tree, may_sleep: bool, at: u64, end: u64) {
     let mut at = at;
     while at < end {
         let chunk = Chunk::new(at, end);
-        if let Some(mut held) = tree.hold(chunk.page()) {
-            for part in chunk.parts() {
-                remove_part(&mut held, part);
-            }
-            held.prune();
+        if let Some(held) = tree.hold(chunk.page()) {
+            remove_held(held, chunk);
             at += chunk.left() as u64;
         } else if let Some(found) = tree.next_leaf(chunk.page()) {
             // Only leaves that there are cost time.
@@ -57,6 +54,14 @@ fn remove_chunks(tree: &Tree, may_sleep: bool, at: u64, end: u64) {
             unsafe { bindings::page_store_resched() };
         }
     }
+}
+
+/// Removes a chunk of the leaf that is held.
+pub(super) fn remove_held(mut held: Held<'_>, chunk: Chunk) {
+    for part in chunk.parts() {
+        remove_part(&mut held, part);
+    }
+    held.prune();
 }
 
 /// Removes a part of a page, if there is one.
