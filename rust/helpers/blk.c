@@ -10,6 +10,7 @@
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/nodemask.h>
+#include <linux/sched/mm.h>
 #include <linux/workqueue.h>
 
 /* rust/kernel/block/status.rs repeats these numbers. */
@@ -56,6 +57,16 @@ rust_helper_blk_disk_references(struct gendisk *disk)
 __rust_helper bool rust_helper_blk_fake_timeout(struct request *rq)
 {
 	return blk_should_fake_timeout(rq->q);
+}
+
+__rust_helper unsigned int rust_helper_blk_noio_save(void)
+{
+	return memalloc_noio_save();
+}
+
+__rust_helper void rust_helper_blk_noio_restore(unsigned int flags)
+{
+	memalloc_noio_restore(flags);
 }
 
 __rust_helper bool rust_helper_blk_node_online(unsigned int node)

@@ -31,6 +31,9 @@ pub trait Context: private::Sealed + 'static {
 pub struct Atomic(());
 
 /// `queue_rq` may sleep: C's `BLK_MQ_F_BLOCKING`.
+///
+/// It may wait for memory, but not for I/O that frees some, as with `GFP_KERNEL`: that might wait
+/// for the very disk, and goes to the list of which the request was taken.
 pub struct Sleepable(());
 
 impl private::Sealed for Atomic {}

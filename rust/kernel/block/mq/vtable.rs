@@ -10,6 +10,7 @@ use super::{
     shared::Shared,
     Batch,
     Completing,
+    Context,
     HwQueue,
     Idle,
     Operations,
@@ -103,9 +104,18 @@ impl<T: Operations> Vtable<T> {
     ///
     /// See [`Vtable`].
     unsafe extern "C" fn queue_rqs(list: *mut bindings::rq_list) {
+        // Who sleeps may wait for memory. That must not be had by I/O, which the block layer would
+        // queue with the other requests of this task, where they are taken from here.
+        //
+        // SAFETY: These may be called by any task.
+        let allowed = T::Context::MAY_SLEEP.then(|| unsafe { bindings::blk_noio_save() });
         // SAFETY: C gives the driver the requests in the list, and takes back those that are left.
         // It is in a read section as in `queue_rq`.
-        unsafe { PlugList::lend(list, T::queue_rqs) }
+        unsafe { PlugList::lend(list, T::queue_rqs) };
+        if let Some(allowed) = allowed {
+            // SAFETY: As above; it is what was saved.
+            unsafe { bindings::blk_noio_restore(allowed) };
+        }
     }
 
     /// # Safety
