@@ -186,17 +186,23 @@ impl<T: Operations> Chain<T> {
     /// Gives up the slot for `place` that came last.
     fn take(&mut self, place: Place) -> Option<*mut Slot<T>> {
         let mut link = &raw mut self.0;
-        // SAFETY: By the type invariant, as `link` points to the head or to `next` in a slot.
-        while let Some(slot) = unsafe { (*link).as_mut() } {
-            if slot.place == place {
+        loop {
+            // SAFETY: By the type invariant, as `link` points to the head or to `next` in a slot.
+            let slot = unsafe { *link };
+            if slot.is_null() {
+                return None;
+            }
+            // No reference to all of the slot: callbacks may have one to the data.
+            // SAFETY: By the type invariant, the slot is there.
+            let (next, found) = unsafe { (&raw mut (*slot).next, (*slot).place == place) };
+            if found {
                 // INVARIANT: The chain goes on behind it.
-                // SAFETY: As above.
-                unsafe { *link = slot.next };
+                // SAFETY: As above, of both links.
+                unsafe { *link = *next };
                 return Some(slot);
             }
-            link = &raw mut slot.next;
+            link = next;
         }
-        None
     }
 }
 
