@@ -165,7 +165,9 @@ impl<T: Operations> TagSet<T> {
         let resize = self.resize.lock();
         let change = self.shared.change.begin(&resize);
         // C may use again what it took down last time, so no callback may know that any more. One
-        // that must not sleep has been waited for.
+        // that must not sleep has been waited for. Later ones may know, though their requests have
+        // ended, what C takes down now; that is on the lists of CPU notifiers to the end of this
+        // change, so C does not use it again before (`blk_mq_hctx_is_reusable`).
         if T::Context::MAY_SLEEP {
             self.wait_for_callbacks();
         }
