@@ -48,7 +48,8 @@ pub struct Attribute<D> {
     name: &'static CStr,
     show: Option<ShowCallback>,
     store: Option<StoreCallback>,
-    _data: PhantomData<fn(&D)>,
+    // Neither a sub- nor a supertype of that of another `D`.
+    _data: PhantomData<fn(D) -> D>,
 }
 
 type ShowCallback = unsafe extern "C" fn(*mut bindings::config_item, *mut c_char) -> isize;
