@@ -2,6 +2,7 @@
 /* A table of bad blocks, which the bindings do not know. */
 
 #include <linux/badblocks.h>
+#include <linux/irqflags.h>
 #include <linux/slab.h>
 
 /* rust/kernel/block/badblocks.rs repeats where the positions of a table end. */
@@ -30,10 +31,13 @@ __rust_helper bool rust_helper_badblocks_set(struct badblocks *bb, u64 at,
 	return badblocks_set(bb, at, len, 1);
 }
 
-__rust_helper bool rust_helper_badblocks_clear(struct badblocks *bb, u64 at,
-					       u64 len)
+/* It would enable interrupts, where only those who disabled them may. */
+__rust_helper int rust_helper_badblocks_clear(struct badblocks *bb, u64 at,
+					      u64 len)
 {
-	return badblocks_clear(bb, at, len);
+	if (irqs_disabled())
+		return -EBUSY;
+	return badblocks_clear(bb, at, len) ? 0 : -ENOSPC;
 }
 
 /*

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     bindings,
+    error::to_result,
     prelude::*, //
 };
 use core::{
@@ -102,13 +103,33 @@ impl BadBlocks {
 
     /// Records that `len` sectors from `at` on are good, whether they were bad before or not.
     ///
-    /// Not to be called with interrupts disabled: C enables them.
-    ///
     /// # Errors
     ///
     /// - `EINVAL` if there are no such sectors.
     /// - `ENOSPC` if the range is the middle of an entry, and the table has no room for what is
     ///   left of it. Nothing changes then.
+    /// - `EBUSY` where interrupts are disabled, since C would enable them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{
+    ///     block::{badblocks::BadBlocks, Sector, Sectors},
+    ///     irqsave::new_irq_spinlock,
+    /// };
+    ///
+    /// let bad = BadBlocks::new()?;
+    /// bad.set(Sector(10), Sectors(5))?;
+    ///
+    /// let lock = KBox::pin_init(new_irq_spinlock!(()), GFP_KERNEL)?;
+    /// let held = lock.lock();
+    /// # if !cfg!(CONFIG_PREEMPT_RT) {
+    /// assert_eq!(bad.clear(Sector(10), Sectors(5)), Err(EBUSY));
+    /// # }
+    /// drop(held);
+    /// assert_eq!(bad.clear(Sector(10), Sectors(5)), Ok(()));
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn clear(&self, at: Sector, len: Sectors) -> Result {
         if len == Sectors::ZERO {
             return Err(EINVAL);
@@ -119,9 +140,7 @@ impl BadBlocks {
             let start = bad.start.max(at);
             let len = bad.end.min(end) - start;
             // SAFETY: By the type invariant. The range is not empty, nor longer than an entry.
-            if !unsafe { bindings::badblocks_clear(self.table.as_ptr(), start.0, len.0) } {
-                return Err(ENOSPC);
-            }
+            to_result(unsafe { bindings::badblocks_clear(self.table.as_ptr(), start.0, len.0) })?;
         }
         Ok(())
     }

@@ -51,6 +51,7 @@ impl BadSectors {
         if self.once {
             // All of the entry, also what lies outside of the request. It may be in the table still
             // if another request has changed it meanwhile; then a later one meets with it.
+            // Interrupts are on here.
             let _ = self.table.clear(bad.start, bad.end - bad.start);
         }
         let transferred = if self.partial_io {
