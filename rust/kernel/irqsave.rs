@@ -65,7 +65,8 @@ pub use new_irq_spinlock;
 /// The guard that is dropped restores the flags *it* saw. When two of these locks are held, drop
 /// their guards in the reverse order of taking them, as scopes do. Dropping the outer guard first
 /// turns interrupts on again while the inner lock is still held: data stay protected, but a handler
-/// that wants the inner lock then deadlocks on this CPU. Leaking a guard ([`core::mem::forget`])
+/// that wants the inner lock then deadlocks on this CPU, or panics where there is no other. Leaking
+/// a guard ([`core::mem::forget`])
 /// leaves the lock held and interrupts off for good.
 ///
 /// # Examples
@@ -137,42 +138,98 @@ pub type IrqSpinLockGuard<'a, T> = Guard<'a, T, IrqSaveBackend>;
 /// ```
 pub struct IrqSaveBackend;
 
-// SAFETY: A `spinlock_t` is held by one CPU at a time, whichever of its functions took it. `relock`
-// is the provided one, which calls the same `lock`.
+/// A `spinlock_t`, and whether it is held where that does not know it.
+#[repr(C)]
+pub struct IrqSaveState {
+    lock: bindings::spinlock_t,
+    /// With one CPU, C's lock may do no more than disable interrupts. So if they are on although it
+    /// is held, see "Guards nest", a handler could take it as well.
+    #[cfg(not(CONFIG_SMP))]
+    held: bool,
+}
+
+impl IrqSaveState {
+    /// Takes note that C's lock was taken; returns whether nobody held it.
+    ///
+    /// # Safety
+    ///
+    /// `this` is initialised, and C's lock was taken just now.
+    #[inline(always)]
+    unsafe fn take(this: *mut Self) -> bool {
+        #[cfg(CONFIG_SMP)]
+        let held = {
+            let _ = this;
+            false
+        };
+        // SAFETY: By the safety requirement. C's lock was taken just now, so interrupts are off, or
+        // it keeps everybody out by itself.
+        #[cfg(not(CONFIG_SMP))]
+        let held = unsafe { core::mem::replace(&mut (*this).held, true) };
+        !held
+    }
+}
+
+// SAFETY: A `spinlock_t` is held by one CPU at a time, whichever of its functions took it, and
+// `held` stops the only CPU from holding it twice. `relock` is the provided one, which calls the
+// same `lock`.
 unsafe impl Backend for IrqSaveBackend {
-    type State = bindings::spinlock_t;
+    type State = IrqSaveState;
     /// The interrupt flags to be restored.
     type GuardState = c_ulong;
 
     #[inline]
     unsafe fn init(ptr: *mut Self::State, name: *const c_char, key: *mut bindings::lock_class_key) {
         // SAFETY: The caller lets us write to `ptr` and keeps `name` and `key` for ever.
-        unsafe { bindings::__spin_lock_init(ptr, name, key) }
+        unsafe {
+            bindings::__spin_lock_init(&raw mut (*ptr).lock, name, key);
+            #[cfg(not(CONFIG_SMP))]
+            (&raw mut (*ptr).held).write(false);
+        }
     }
 
     #[inline]
     unsafe fn lock(ptr: *mut Self::State) -> Self::GuardState {
         // SAFETY: The caller has initialised the lock.
-        unsafe { bindings::spin_lock_irqsave(ptr) }
+        let (flags, free) = unsafe {
+            let flags = bindings::spin_lock_irqsave(&raw mut (*ptr).lock);
+            (flags, IrqSaveState::take(ptr))
+        };
+        // On more CPUs, C would wait here for ever.
+        assert!(free);
+        flags
     }
 
     #[inline]
     unsafe fn try_lock(ptr: *mut Self::State) -> Option<Self::GuardState> {
         let mut flags = 0;
         // SAFETY: The caller has initialised the lock, and `flags` is ours to be written.
-        let taken = unsafe { bindings::spin_trylock_irqsave(ptr, &mut flags) } != 0;
-        taken.then_some(flags)
+        let taken =
+            unsafe { bindings::spin_trylock_irqsave(&raw mut (*ptr).lock, &mut flags) } != 0;
+        if !taken {
+            return None;
+        }
+        // SAFETY: C's lock was taken just now.
+        if !unsafe { IrqSaveState::take(ptr) } {
+            // SAFETY: As above; it stays with whoever has it.
+            unsafe { bindings::spin_unlock_irqrestore(&raw mut (*ptr).lock, flags) };
+            return None;
+        }
+        Some(flags)
     }
 
     #[inline]
     unsafe fn unlock(ptr: *mut Self::State, flags: &Self::GuardState) {
         // SAFETY: The caller holds the lock, and `flags` is what taking it returned.
-        unsafe { bindings::spin_unlock_irqrestore(ptr, *flags) }
+        unsafe {
+            #[cfg(not(CONFIG_SMP))]
+            (&raw mut (*ptr).held).write(false);
+            bindings::spin_unlock_irqrestore(&raw mut (*ptr).lock, *flags);
+        }
     }
 
     #[inline]
     unsafe fn assert_is_held(ptr: *mut Self::State) {
         // SAFETY: The caller has initialised the lock.
-        unsafe { bindings::spin_assert_is_held(ptr) }
+        unsafe { bindings::spin_assert_is_held(&raw mut (*ptr).lock) }
     }
 }
