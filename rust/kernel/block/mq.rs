@@ -28,7 +28,8 @@
 //!   What an [`Idle`] request lends stays for the whole callback, even when the request ends in it:
 //!   the block layer runs the callback in a read section of RCU, or of SRCU if the driver sleeps,
 //!   and what is removed meanwhile is dropped only after such a section has passed. Without that,
-//!   the disk could go as soon as its last request has ended, since nothing else holds it.
+//!   the disk could go as soon as its last request has ended, since nothing else holds it. So a
+//!   driver that is [`Atomic`] must not sleep there, which no type can stop.
 //! * Leaking a handle, by `mem::forget` or by keeping it for ever, hangs the removal of the disk.
 //!   Leaking a [`GenDisk`] hangs the unloading of the module. Neither corrupts memory.
 //!
