@@ -273,9 +273,15 @@ impl WriteCache {
         let mut rest = chunk;
         while rest.left() > 0 {
             let block = rest.block(self.block_pages);
+            let mut added = false;
             while !self.try_settle(block) {
                 // Memory is waited for with no lock held.
                 self.store.add_pages(block, may_sleep)?;
+                added = true;
+            }
+            if added {
+                // There may have come to be nothing to settle meanwhile.
+                self.store.remove_unused(block);
             }
             block.parts().for_each(|part| rest.pass(part));
         }

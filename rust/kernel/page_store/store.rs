@@ -177,9 +177,14 @@ impl PageStore {
         write::write_at_once(&self.tree, may_sleep, at, len, from)
     }
 
-    /// Adds those pages of a block that are missing; they are zeros, as before.
+    /// Adds those pages of a block that are missing, all or none; they are zeros, as before.
     pub(super) fn add_pages(&self, block: Chunk, may_sleep: bool) -> Result {
         write::add_pages(&self.tree, block, may_sleep)
+    }
+
+    /// Takes out those pages of a block that hold nothing.
+    pub(super) fn remove_unused(&self, block: Chunk) {
+        write::remove_unused(&self.tree, block)
     }
 
     /// Copies over a block, at once, those sectors that `from` has of a part of it; returns whether

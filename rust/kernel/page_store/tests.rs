@@ -5,6 +5,10 @@
 #[macros::kunit_tests(rust_page_store)]
 mod suite {
     use super::super::{
+        range::{
+            block_pages,
+            Chunk, //
+        },
         sectors::GRANULE,
         PageStore, //
     };
@@ -183,6 +187,20 @@ mod suite {
             store.remove_bytes(0, u64::MAX - 1)?;
             assert_eq!(store.pages(), 0);
         }
+        Ok(())
+    }
+
+    #[test]
+    fn pages_that_hold_nothing_can_go() -> Result {
+        let store = KBox::pin_init(PageStore::new(65536), GFP_KERNEL)?;
+        let block = Chunk::of_block(0, block_pages(65536));
+        store.add_pages(block, true)?;
+        assert_eq!(store.pages(), block_pages(65536));
+        store.remove_unused(block);
+        assert_eq!(store.pages(), 0);
+        store.write_bytes(PAGE_SIZE as u64, b"x")?;
+        store.remove_unused(block);
+        assert_eq!(store.pages(), 1);
         Ok(())
     }
 

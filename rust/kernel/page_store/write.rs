@@ -272,12 +272,30 @@ fn write_blocks(
     true
 }
 
-/// Adds those pages of a block that are missing; they are zeros, as before.
+/// Adds those pages of a block that are missing, all or none; they are zeros, as before.
 #[cold]
 pub(super) fn add_pages(tree: &Tree, block: Chunk, may_sleep: bool) -> Result {
     block
         .parts()
         .try_for_each(|part| add_page(tree, part, may_sleep))
+        .inspect_err(|_| remove_unused(tree, block))
+}
+
+/// Takes out those pages of a block that hold nothing. Who was about to write to one adds it again.
+#[cold]
+pub(super) fn remove_unused(tree: &Tree, block: Chunk) {
+    let Some(mut held) = tree.hold(block.page()) else {
+        return;
+    };
+    for part in block.parts() {
+        if held
+            .page(part)
+            .is_some_and(|page| page.sectors().is_empty())
+        {
+            held.erase(part);
+        }
+    }
+    held.prune();
 }
 
 /// Adds the page of a part, if it is missing.
