@@ -8,9 +8,9 @@
 //!
 //! # Exclusion
 //!
-//! Reading, settling and discarding hold the lock of the cache's leaf, then of the store's, so
-//! nobody sees a sector in neither of them, or in the store only while the cache has a newer one.
-//! Whoever writes past the cache does it through the cache for this reason.
+//! Reading, settling and discarding hold the lock of the cache's leaf, if there is one, while they
+//! look at the store, so nobody sees a sector in neither of them, or in the store only while the
+//! cache has a newer one. Whoever writes past the cache does it through the cache for this reason.
 
 use super::{
     copy::Memory,
@@ -49,6 +49,7 @@ use crate::{
             Atomic,
             Relaxed, //
         },
+        barrier,
         Arc, //
     },
 };
@@ -140,6 +141,8 @@ impl WriteCache {
         while at < end {
             let chunk = Chunk::new(at, end);
             let Some(held) = self.tree.hold(chunk.page()) else {
+                // What has left the cache is seen in the store.
+                barrier::smp_rmb();
                 // Blocks come to the store as a whole, so none is mixed even if one comes now.
                 self.store.read_memory(at, chunk.left(), to)?;
                 at += chunk.left() as u64;
@@ -223,9 +226,11 @@ impl WriteCache {
                 remove::remove_held(held, chunk);
                 at + chunk.left() as u64
             } else {
+                // As in `read_memory`.
+                barrier::smp_rmb();
                 let found = self.tree.next_leaf(chunk.page());
                 let next = found.map_or(end, |page| end.min((page as u64) << PAGE_SHIFT));
-                // A leaf that has come since begins no later.
+                // It may be this one, if somebody writes to it just now.
                 let next = next.max(at + chunk.left() as u64);
                 self.store.remove_range(may_sleep, at, next - at)?;
                 next
