@@ -139,6 +139,8 @@ pub type IrqSpinLockGuard<'a, T> = Guard<'a, T, IrqSaveBackend>;
 pub struct IrqSaveBackend;
 
 /// A `spinlock_t`, and whether it is held where that does not know it.
+// Public only since `Backend` is: nobody names it.
+#[doc(hidden)]
 #[repr(C)]
 pub struct IrqSaveState {
     lock: bindings::spinlock_t,
