@@ -24,7 +24,7 @@ fuzz: ## null_blk beside rnull at random (SECONDS=600, SEED=1, or REPLAY=file wi
 bench: ## what an I/O costs in instructions, null_blk beside rnull (NATIVE=1: in time, in User Mode Linux)
 	@scripts/bench $(if $(NATIVE),--native)
 
-blktests: ## the user's checkout of blktests in guests: BLKTESTS=DIR [GROUPS="block ..."] [MODE=drop-in|native|c]
+blktests: ## the user's checkout of blktests in guests: BLKTESTS=DIR [GROUPS="block ..."] [MODE=drop-in|native|c] [TIMES=N]
 	@tools/testing/rnull/blktests/run --groups "$(GROUPS)" --modes "$(MODE)" --kernel "$(KERNEL)" --times "$(TIMES)" \
 		"$(BLKTESTS)"
 
