@@ -33,6 +33,15 @@ pub struct Part {
     pub cuts: Cuts,
 }
 
+/// What is done where it does not fit.
+#[derive(Clone, Copy, Debug)]
+pub enum Odd {
+    Read,
+    Write,
+    Discard,
+    Zero,
+}
+
 /// An operation.
 #[derive(Clone, Debug)]
 pub enum Operation {
@@ -59,7 +68,7 @@ pub enum Operation {
     Odd {
         at: u64,
         len: u64,
-        write: bool,
+        what: Odd,
     },
     Discard {
         at: Index,
@@ -138,6 +147,20 @@ fn fault() -> impl Strategy<Value = Operation> {
     })
 }
 
+fn odd() -> impl Strategy<Value = Operation> {
+    // At the beginning, or about one of the ends that disks have.
+    let at = (0..5000u64, select(&[0u64, 1, 2, 3, 4][..]))
+        .prop_map(|(at, size)| ((size << 20) + at).saturating_sub(2500));
+    // Half of them at whole sectors, which is all that the kernel asks for at first.
+    let unit = select(&[1u64, 512][..]);
+    let what = select(&[Odd::Read, Odd::Write, Odd::Discard, Odd::Zero][..]);
+    (at, 1..5000u64, unit, what).prop_map(|(at, len, unit, what)| Operation::Odd {
+        at: at / unit * unit,
+        len: (len / unit * unit).max(unit),
+        what,
+    })
+}
+
 /// Any operation.
 pub fn operation() -> impl Strategy<Value = Operation> {
     let blocks = || prop_oneof![4 => 1..9u64, 1 => 1..300u64];
@@ -148,9 +171,7 @@ pub fn operation() -> impl Strategy<Value = Operation> {
         8 => (at(), blocks(), cuts()).prop_map(|(at, blocks, cuts)| Operation::Read { at, blocks, cuts }),
         5 => (vec(part(), 1..=PARTS), 0..PARTS, select(&[By::Aio, By::Aio, By::Ring, By::Polling, By::Polling][..])).prop_map(
             |(parts, first, by)| Operation::Together { parts, first, by }),
-        1 => (0..5000u64, 1..5000u64, any::<bool>(), any::<bool>()).prop_map(|(at, len, write, end)| {
-            Operation::Odd { at: if end { (4 << 20) - 2500 + at } else { at }, len, write }
-        }),
+        2 => odd(),
         3 => (at(), blocks()).prop_map(|(at, blocks)| Operation::Discard { at, blocks }),
         1 => (at(), 1..9u64).prop_map(|(at, blocks)| Operation::Zero { at, blocks }),
         2 => Just(Operation::Flush),

@@ -8,13 +8,16 @@ mod fault;
 
 pub use fault::{Fault, Victim};
 
-use super::operation::{Operation, BAD};
+use super::operation::{Odd, Operation, BAD};
 use super::settings::Settings;
 use crate::question::{Cuts, Question};
 use proptest::sample::Index;
 
 /// Bytes on which operations work: more than fit into the smallest cache.
 const AREA: u64 = 2 << 20;
+
+/// The page that memory is cut along.
+const PAGE: usize = 4096;
 
 /// A device.
 struct Device {
@@ -100,6 +103,12 @@ impl<'a> Scene<'a> {
             self.ask(&["disk", self.name()]);
             self.read(0, AREA / 2, Vec::new());
             self.read(AREA / 2, AREA / 2, Vec::new());
+            // What was beyond the end, too.
+            self.put("power", "0");
+            self.put("size", "4");
+            self.put("power", "1");
+            self.read(AREA, AREA / 2, Vec::new());
+            self.read(AREA + AREA / 2, AREA / 2, Vec::new());
         }
         self.asked
     }
@@ -144,6 +153,11 @@ impl<'a> Scene<'a> {
         self.ask(&["discard", self.name(), &offset, &len]);
     }
 
+    fn zero(&mut self, offset: u64, len: u64) {
+        let (offset, len) = (offset.to_string(), len.to_string());
+        self.ask(&["zero", self.name(), &offset, &len]);
+    }
+
     /// Offset and length of so many blocks.
     fn place(&self, at: Index, blocks: u64) -> (u64, u64) {
         let len = (blocks * self.block()).min(AREA / 4);
@@ -154,11 +168,29 @@ impl<'a> Scene<'a> {
     }
 
     /// A disk with a virtual boundary takes no cuts but at pages.
-    fn cuts(&self, cuts: Cuts) -> Cuts {
+    fn cuts(&self, mut cuts: Cuts) -> Cuts {
         if self.device().virt_boundary {
-            Vec::new()
-        } else {
-            cuts
+            for (skip, len) in &mut cuts {
+                (*skip, *len) = (0, len.next_multiple_of(PAGE));
+            }
+        }
+        cuts
+    }
+
+    /// What the disk takes only by chance.
+    fn odd(&mut self, offset: u64, len: u64, what: Odd) {
+        match what {
+            Odd::Read => self.read(offset, len, Vec::new()),
+            Odd::Write => self.asked.push(Question::Write {
+                disk: self.name().into(),
+                offset,
+                len: len as usize,
+                seed: 1,
+                fua: false,
+                cuts: Vec::new(),
+            }),
+            Odd::Discard => self.discard(offset, len),
+            Odd::Zero => self.zero(offset, len),
         }
     }
 
@@ -188,35 +220,14 @@ impl<'a> Scene<'a> {
                 self.read(offset, len, cuts);
             }
             Operation::Together { parts, first, by } => self.together(parts, first, by),
-            Operation::Odd {
-                at,
-                len,
-                write: true,
-            } => self.asked.push(Question::Write {
-                disk: self.name().into(),
-                offset: at,
-                len: len as usize,
-                seed: 1,
-                fua: false,
-                cuts: Vec::new(),
-            }),
-            Operation::Odd {
-                at,
-                len,
-                write: false,
-            } => self.read(at, len, Vec::new()),
+            Operation::Odd { at, len, what } => self.odd(at, len, what),
             Operation::Discard { at, blocks } => {
                 let (offset, len) = self.place(at, blocks);
                 self.discard(offset, len);
             }
             Operation::Zero { at, blocks } => {
                 let (offset, len) = self.place(at, blocks);
-                self.ask(&[
-                    "zero",
-                    self.name(),
-                    &offset.to_string(),
-                    &len.min(32768).to_string(),
-                ]);
+                self.zero(offset, len.min(32768));
             }
             Operation::Flush => self.ask(&["flush", self.name()]),
             Operation::Cycle(change) => {
