@@ -142,7 +142,7 @@ impl WriteCache {
             let chunk = Chunk::new(at, end);
             let Some(held) = self.tree.hold(chunk.page()) else {
                 // What has left the cache is seen in the store.
-                barrier::smp_rmb();
+                barrier::smp_mb(barrier::Read);
                 // Blocks come to the store as a whole, so none is mixed even if one comes now.
                 self.store.read_memory(at, chunk.left(), to)?;
                 at += chunk.left() as u64;
@@ -227,7 +227,7 @@ impl WriteCache {
                 at + chunk.left() as u64
             } else {
                 // As in `read_memory`.
-                barrier::smp_rmb();
+                barrier::smp_mb(barrier::Read);
                 let found = self.tree.next_leaf(chunk.page());
                 let next = found.map_or(end, |page| end.min((page as u64) << PAGE_SHIFT));
                 // It may be this one, if somebody writes to it just now.

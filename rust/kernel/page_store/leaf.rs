@@ -110,7 +110,7 @@ impl Leaf {
         let new = NonNull::new(new.cast::<Self>()).ok_or(ENOMEM)?;
         // SAFETY: There is as much memory, aligned to at least the largest power of two that
         // divides the size; it stays where it is.
-        unsafe { init.__pinned_init(new.as_ptr()) }?;
+        unsafe { pin_init::raw_init(new.as_ptr(), init) };
         Ok(new)
     }
 
@@ -234,9 +234,13 @@ impl Leaf {
             unsafe { leaf.give_to_rcu(&mut inside) };
         } else if inside.gone {
             drop(inside);
+            // What C's `kvfree_rcu()` checks: in large memory, C finds the start of a page only.
+            const_assert!(mem::offset_of!(Leaf, head) < 4096);
+            let memory = ptr::from_ref(leaf).cast_mut().cast();
             // SAFETY: The leaf is out of its tree, has no pages, and `head` is ours. So it is only
-            // used by those who have found it in an RCU read section.
-            unsafe { bindings::kvfree_call_rcu(head, ptr::from_ref(leaf).cast_mut().cast()) };
+            // used by those who have found it in an RCU read section. C's `kvfree_rcu_head` is no
+            // larger than `head`, from whose address C finds the start of the leaf.
+            unsafe { bindings::kvfree_call_rcu(head.cast(), memory) };
         } else {
             // INVARIANT: RCU gives them back.
             inside.reclaiming = false;

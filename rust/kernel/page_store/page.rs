@@ -100,7 +100,7 @@ impl<'a> Page<'a> {
         }
         self.read(part, to);
         // The bytes were read before it is seen that they did not change.
-        barrier::smp_rmb();
+        barrier::smp_mb(barrier::Read);
         self.word().load(Relaxed) == before
     }
 
@@ -167,7 +167,7 @@ impl<'a> Page<'a> {
         let before = word.load(Relaxed);
         word.store(before | BUSY, Relaxed);
         // That it is busy is seen before any byte that changes.
-        barrier::smp_wmb();
+        barrier::smp_mb(barrier::Write);
         change(self);
         let held = Sectors::from_bits(before >> SECTORS_SHIFT);
         let others = before & !(Sectors::ALL.bits() << SECTORS_SHIFT);

@@ -24,7 +24,6 @@ use super::{
     },
 };
 use crate::{
-    bindings,
     module_pin::ModulePin,
     prelude::*,
     sync::{
@@ -33,6 +32,7 @@ use crate::{
             Relaxed, //
         },
         lock::spinlock::SpinLockGuard,
+        rcu,
         LockClassKey,
         SetOnce, //
     },
@@ -173,8 +173,7 @@ impl PinnedDrop for Tree {
             // A leaf that RCU has may be given to it once more when it comes back, with pages that
             // were taken out meanwhile. It is not given a third time, since there are no others.
             for _ in 0..2 {
-                // SAFETY: Stores are dropped where sleeping is allowed.
-                unsafe { bindings::rcu_barrier() };
+                rcu::rcu_barrier();
             }
         }
         // SAFETY: The leaves are not used again, and RCU was waited for. Stores are dropped where

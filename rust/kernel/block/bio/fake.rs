@@ -90,7 +90,7 @@ impl Fake {
             done -= len;
             bio.bi_iter.bi_idx += 1;
         }
-        bio.bi_iter.bi_bvec_done = done as u32;
+        bio.bi_iter.bi_offset = done as u32;
         self.bios.push_within_capacity(bio).map_err(|_| ENOMEM)
     }
 
@@ -98,7 +98,7 @@ impl Fake {
     fn each_run(&self, mut f: impl FnMut(*mut u8, usize)) {
         for bio in self.bios.iter() {
             let (mut left, index) = (bio.bi_iter.bi_size as usize, bio.bi_iter.bi_idx as usize);
-            let mut done = bio.bi_iter.bi_bvec_done as usize;
+            let mut done = bio.bi_iter.bi_offset as usize;
             let mut i = index;
             while left > 0 {
                 // SAFETY: The array is as long as the iterator says.

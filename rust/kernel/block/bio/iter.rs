@@ -228,7 +228,7 @@ impl<'a, D: Direction> Segments<'a, D> {
             let at = unsafe { (*bio).bi_iter };
             self.in_bio = at.bi_size;
             self.index = at.bi_idx;
-            self.done = at.bi_bvec_done;
+            self.done = at.bi_offset;
         }
     }
 

@@ -50,8 +50,7 @@ impl Change {
     /// theirs would end that of another.
     pub(super) fn begin<'a>(&'a self, _alone: &'a MutexGuard<'_, ()>) -> Begun<'a> {
         self.begun.store(true, Relaxed);
-        // SAFETY: The function may be called where sleeping is allowed.
-        unsafe { bindings::synchronize_rcu() };
+        rcu::synchronize_rcu();
         Begun(self)
     }
 

@@ -177,7 +177,7 @@ impl<T: Operations<Timer = Timer>> DelayLine<T> {
         let this = unsafe { &*timer.byte_sub(offset_of!(Self, timer)).cast::<Self>() };
         T::due(this.take_due());
         // If it is to expire again, `take_due` has started it.
-        bindings::hrtimer_restart_HRTIMER_NORESTART
+        bindings::hrtimer_restart::HRTIMER_NORESTART
     }
 }
 

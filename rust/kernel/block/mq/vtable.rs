@@ -147,7 +147,7 @@ impl<T: Operations> Vtable<T> {
         if T::HAS_EXPIRED {
             T::expired(rq);
         }
-        bindings::hrtimer_restart_HRTIMER_NORESTART
+        bindings::hrtimer_restart::HRTIMER_NORESTART
     }
 
     /// # Safety
@@ -162,7 +162,7 @@ impl<T: Operations> Vtable<T> {
         if T::HAS_TICK {
             T::tick(queues);
         }
-        bindings::hrtimer_restart_HRTIMER_NORESTART
+        bindings::hrtimer_restart::HRTIMER_NORESTART
     }
 
     /// # Safety
@@ -250,7 +250,7 @@ impl<T: Operations> Vtable<T> {
         let init = Command::<T>::new(Self::expired, T::init_request(&shared.data));
         // SAFETY: The private part is allocated, as `cmd_size` says, and not initialised. It does
         // not move.
-        let Ok(()) = unsafe { init.__pinned_init(Request::command_of(Request::cast_from(rq))) };
+        unsafe { pin_init::raw_init(Request::command_of(Request::cast_from(rq)), init) };
         0
     }
 
