@@ -29,7 +29,6 @@ pub mod page_store;
 pub mod block;
 pub mod configfs;
 pub mod fault;
-pub mod irqsave;
 pub mod params;
 
 mod module_pin;

@@ -115,13 +115,13 @@ impl BadBlocks {
     /// ```
     /// use kernel::{
     ///     block::{badblocks::BadBlocks, Sector, Sectors},
-    ///     irqsave::new_irq_spinlock,
+    ///     sync::new_spinlock_irq,
     /// };
     ///
     /// let bad = BadBlocks::new()?;
     /// bad.set(Sector(10), Sectors(5))?;
     ///
-    /// let lock = KBox::pin_init(new_irq_spinlock!(()), GFP_KERNEL)?;
+    /// let lock = KBox::pin_init(new_spinlock_irq!(()), GFP_KERNEL)?;
     /// let held = lock.lock();
     /// # if !cfg!(CONFIG_PREEMPT_RT) {
     /// assert_eq!(bad.clear(Sector(10), Sectors(5)), Err(EBUSY));

@@ -12,11 +12,11 @@ use kernel::{
         BlkResult,
         BlkStatus, //
     },
-    irqsave::{
-        new_irq_spinlock,
-        IrqSpinLock, //
-    },
     prelude::*,
+    sync::{
+        new_spinlock_irq,
+        SpinLockIrq, //
+    },
     time::Delta, //
 };
 
@@ -27,7 +27,7 @@ use kernel::{
 #[pin_data]
 pub(crate) struct Throttle {
     #[pin]
-    bucket: IrqSpinLock<Bucket>,
+    bucket: SpinLockIrq<Bucket>,
 }
 
 /// The time between two ticks.
@@ -37,7 +37,7 @@ impl Throttle {
     /// Lets `mbps` MiB pass in a second, give or take a little as in C.
     pub(crate) fn new(mbps: u32) -> impl PinInit<Self> {
         pin_init!(Self {
-            bucket <- new_irq_spinlock!(Bucket::new(mbps), "Throttle::bucket"),
+            bucket <- new_spinlock_irq!(Bucket::new(mbps), "Throttle::bucket"),
         })
     }
 

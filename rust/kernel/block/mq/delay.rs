@@ -11,9 +11,9 @@ use super::{
 };
 use crate::{
     bindings,
-    irqsave::IrqSpinLock,
     prelude::*,
     static_lock_class,
+    sync::SpinLockIrq,
     time::Delta,
     types::Opaque, //
 };
@@ -66,7 +66,7 @@ pub struct DelayLine<T: Operations<Timer = Timer>> {
     /// In nanoseconds, not negative.
     delay: i64,
     #[pin]
-    waiting: IrqSpinLock<Waiting<T>>,
+    waiting: SpinLockIrq<Waiting<T>>,
 }
 
 /// The name of a lock class, which has one address, as that of tag sets.
@@ -105,7 +105,7 @@ impl<T: Operations<Timer = Timer>> DelayLine<T> {
             }),
             delay: delay.as_nanos().max(0),
             // INVARIANT: There is no deadline yet.
-            waiting <- IrqSpinLock::new(
+            waiting <- SpinLockIrq::new(
                 Waiting {
                     requests: RequestList::new(),
                     armed: false,
