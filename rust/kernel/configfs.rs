@@ -27,6 +27,7 @@
 //! ```
 //! use kernel::{
 //!     configfs::{Attribute, Directory, NoChild, Page, Subsystem},
+//!     module::this_module,
 //!     prelude::*,
 //!     sync::atomic::{Atomic, Relaxed},
 //! };
@@ -68,13 +69,11 @@
 //!     )];
 //! }
 //!
-//! # // SAFETY: Doctests are built in, where the module pointer is null.
-//! # static THIS_MODULE: ThisModule = unsafe { ThisModule::from_ptr(core::ptr::null_mut()) };
 //! # // What is built in cannot call configfs if that is a module.
 //! # #[cfg(CONFIG_CONFIGFS_FS = "y")]
 //! {
-//!     // A module passes the `ThisModule` that its `init` is given.
-//!     let shelf = Subsystem::new(c"rust_doctest_shelf", &THIS_MODULE, Ok(Shelf))?;
+//!     let owner = this_module::<crate::LocalModule>();
+//!     let shelf = Subsystem::new(c"rust_doctest_shelf", owner, Ok(Shelf))?;
 //!     // The directory exists until `shelf` is dropped.
 //! #   drop(shelf);
 //! }

@@ -89,6 +89,8 @@ pub use self::{
 /// DEPTH.set(DEPTH.get().min(32));
 /// assert_eq!(DEPTH.get(), 32);
 /// ```
+// `LocalModule` is that of the caller.
+#[allow(clippy::crate_in_macro_def)]
 #[macro_export]
 macro_rules! module_params {
     (
@@ -156,16 +158,13 @@ macro_rules! module_params {
                 #[cfg(not(MODULE))]
                 const NAME: &str = ::core::concat!($module, ".", ::core::stringify!($name), "\0");
 
-                #[cfg(MODULE)]
-                const OWNER: *mut $crate::bindings::module =
-                    &raw mut $crate::bindings::__this_module;
-                #[cfg(not(MODULE))]
-                const OWNER: *mut $crate::bindings::module = ::core::ptr::null_mut();
-
                 #[link_section = "__param"]
                 #[used(compiler)]
-                static ENTRY: $crate::params::Entry =
-                    $crate::params::Entry::new(NAME, OWNER, &[<$name:upper>]);
+                static ENTRY: $crate::params::Entry = $crate::params::Entry::new(
+                    NAME,
+                    $crate::module::this_module::<crate::LocalModule>(),
+                    &[<$name:upper>],
+                );
             };
         }
     };

@@ -27,7 +27,6 @@ use kernel::{
 
 /// The directory that holds the devices.
 pub(crate) struct Tree {
-    owner: &'static ThisModule,
     registry: Arc<Registry>,
     defaults: Defaults,
 }
@@ -38,11 +37,7 @@ pub(crate) fn add_tree(
     registry: Arc<Registry>,
     defaults: Defaults,
 ) -> Result<Subsystem<Tree>> {
-    let tree = Tree {
-        owner,
-        registry,
-        defaults,
-    };
+    let tree = Tree { registry, defaults };
     Subsystem::new(names::TREE, owner, Ok(tree))
 }
 
@@ -52,7 +47,7 @@ impl Directory for Tree {
 
     /// Makes a device that is off; its directory will name its disk.
     fn make_group(&self, name: &CStr) -> impl PinInit<Device, Error> {
-        Device::new(self.owner, self.registry.clone(), Some(name), self.defaults)
+        Device::new(self.registry.clone(), Some(name), self.defaults)
     }
 
     /// Takes the disk off the system before rmdir returns; the data goes with the device.

@@ -49,7 +49,6 @@ pub(crate) struct Defaults {
 /// Data and bad blocks stay over power cycles; they go with the device.
 #[pin_data]
 pub(crate) struct Device {
-    owner: &'static ThisModule,
     registry: Arc<Registry>,
     /// The name of the disk, if it is not to be made from its number.
     name: Option<DiskName>,
@@ -76,13 +75,11 @@ impl Device {
     ///
     /// `EEXIST` if a disk that is on has its name; `ENOMEM`.
     pub(crate) fn new<'a>(
-        owner: &'static ThisModule,
         registry: Arc<Registry>,
         name: Option<&'a CStr>,
         defaults: Defaults,
     ) -> impl PinInit<Self, Error> + 'a {
         try_pin_init!(Self {
-            owner,
             name: name.map(|name| registry.unused(name)).transpose()?,
             registry,
             most_poll_queues: defaults.settings.poll_queues,
@@ -223,7 +220,6 @@ impl Device {
             self.backing(&plan)?,
             Conditions::new(&plan, self.faults.clone(), self.bad_blocks.clone())?,
             slot,
-            self.owner,
         )?;
         *settings = Config {
             index: disk.index(),

@@ -60,7 +60,6 @@ impl Disk {
         backing: Backing,
         conditions: Conditions,
         slot: Slot,
-        owner: &'static ThisModule,
     ) -> Result<Self> {
         let queue = Queue {
             backing,
@@ -69,11 +68,11 @@ impl Disk {
         };
         let disk = if plan.settings.shared_tags {
             let tags = slot.shared_tags().get()?;
-            Kind::Sleepable(add(tags, plan, queue, &slot, owner)?)
+            Kind::Sleepable(add(tags, plan, queue, &slot)?)
         } else if plan.settings.blocking {
-            Kind::Sleepable(add(tags::own(plan)?, plan, queue, &slot, owner)?)
+            Kind::Sleepable(add(tags::own(plan)?, plan, queue, &slot)?)
         } else {
-            Kind::Atomic(add(tags::own(plan)?, plan, queue, &slot, owner)?)
+            Kind::Atomic(add(tags::own(plan)?, plan, queue, &slot)?)
         };
         Ok(Self {
             disk,
@@ -129,9 +128,8 @@ fn add<C: Context>(
     plan: &Plan,
     queue: Queue,
     slot: &Slot,
-    owner: &'static ThisModule,
 ) -> Result<GenDisk<Null<C>>> {
-    GenDiskBuilder::new(tags, owner, static_lock_class!())
+    GenDiskBuilder::new(tags, static_lock_class!())
         .limits(limits(plan))
         .capacity(Sectors(plan.capacity))
         .numbers(slot.major().clone(), slot.index(), 1)

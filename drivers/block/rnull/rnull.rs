@@ -79,7 +79,7 @@ impl kernel::Module for Rnull {
         params::settle()?;
         let defaults = params::defaults()?;
         let registry = Arc::pin_init(Registry::new(defaults.settings), GFP_KERNEL)?;
-        let devices = add_devices(module, &registry, defaults)?;
+        let devices = add_devices(&registry, defaults)?;
         // Last, since devices could be made in it as soon as it is there.
         let tree = configfs::add_tree(module, registry, defaults)?;
         pr_info!("module loaded\n");
@@ -91,14 +91,10 @@ impl kernel::Module for Rnull {
 }
 
 /// Makes the devices that the parameters ask for; after a failure none is left.
-fn add_devices(
-    owner: &'static ThisModule,
-    registry: &Arc<Registry>,
-    defaults: Defaults,
-) -> Result<KVec<Pin<KBox<Device>>>> {
+fn add_devices(registry: &Arc<Registry>, defaults: Defaults) -> Result<KVec<Pin<KBox<Device>>>> {
     let mut devices = KVec::new();
     for _ in 0..params::NR_DEVICES.get() {
-        let device = Device::new(owner, registry.clone(), None, defaults);
+        let device = Device::new(registry.clone(), None, defaults);
         let device = KBox::pin_init(device, GFP_KERNEL)?;
         device.power_on()?;
         devices.push(device, GFP_KERNEL)?;

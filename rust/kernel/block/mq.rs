@@ -79,11 +79,8 @@
 //!     }
 //! }
 //!
-//! # // In a driver, this is `THIS_MODULE`, or the argument of `Module::init`.
-//! # // SAFETY: The code is built in, so there is no module.
-//! # static MODULE: ThisModule = unsafe { ThisModule::from_ptr(core::ptr::null_mut()) };
 //! let tags = TagSet::<Null>::new(TagSetOptions::default(), Ok(()))?;
-//! let disk = GenDiskBuilder::new(tags, &MODULE, static_lock_class!())
+//! let disk = GenDiskBuilder::new(tags, static_lock_class!())
 //!     .capacity(Sectors::from_mebibytes(1))
 //!     .build(c"rust_null_doc", Ok(Served(atomic::Atomic::new(0))))?
 //!     .add()?;

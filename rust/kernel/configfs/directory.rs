@@ -49,11 +49,9 @@ use core::marker::PhantomData;
 ///         groups.add(c"right", Ok(Port(1)))
 ///     }
 /// }
-/// # use kernel::configfs::Subsystem;
-/// # // SAFETY: Doctests are built in, where the module pointer is null.
-/// # static THIS_MODULE: ThisModule = unsafe { ThisModule::from_ptr(core::ptr::null_mut()) };
+/// # use kernel::{configfs::Subsystem, module::this_module};
 /// # #[cfg(CONFIG_CONFIGFS_FS = "y")]
-/// # drop(Subsystem::new(c"rust_doctest_ports", &THIS_MODULE, Ok(Ports))?);
+/// # drop(Subsystem::new(c"rust_doctest_ports", this_module::<crate::LocalModule>(), Ok(Ports))?);
 /// # Ok::<(), Error>(())
 /// ```
 pub trait Directory: Sized + Send + Sync + 'static {
@@ -151,15 +149,14 @@ impl DefaultGroups<'_> {
     ///         groups.add_fault(&self.broken)
     ///     }
     /// }
-    /// # use kernel::configfs::Subsystem;
-    /// # // SAFETY: Doctests are built in, where the module pointer is null.
-    /// # static THIS_MODULE: ThisModule = unsafe { ThisModule::from_ptr(core::ptr::null_mut()) };
+    /// # use kernel::{configfs::Subsystem, module::this_module};
     /// # #[cfg(CONFIG_CONFIGFS_FS = "y")]
     /// # {
     ///
     /// let broken = Fault::new(c"broken_wire_between_ports", &FaultSettings::default())?;
+    /// # let owner = this_module::<crate::LocalModule>();
     /// # let ports =
-    /// Subsystem::new(c"rust_doctest_faults", &THIS_MODULE, Ok(Port { broken }))?;
+    /// Subsystem::new(c"rust_doctest_faults", owner, Ok(Port { broken }))?;
     /// # assert!(!ports.data().broken.should_fail());
     /// # }
     /// # Ok::<(), Error>(())

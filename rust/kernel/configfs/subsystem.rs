@@ -40,6 +40,7 @@ use crate::{
 /// ```
 /// use kernel::{
 ///     configfs::{Attribute, Directory, NoChild, Subsystem},
+///     module::this_module,
 ///     prelude::*,
 /// };
 ///
@@ -50,13 +51,12 @@ use crate::{
 ///     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
 /// }
 ///
-/// # // SAFETY: Doctests are built in, where the module pointer is null.
-/// # static THIS_MODULE: ThisModule = unsafe { ThisModule::from_ptr(core::ptr::null_mut()) };
 /// # // What is built in cannot call configfs if that is a module.
 /// # #[cfg(CONFIG_CONFIGFS_FS = "y")]
 /// {
-///     let _first = Subsystem::new(c"rust_doctest_empty", &THIS_MODULE, Ok(Empty))?;
-///     let second = Subsystem::new(c"rust_doctest_empty", &THIS_MODULE, Ok(Empty));
+///     let owner = this_module::<crate::LocalModule>();
+///     let _first = Subsystem::new(c"rust_doctest_empty", owner, Ok(Empty))?;
+///     let second = Subsystem::new(c"rust_doctest_empty", owner, Ok(Empty));
 ///     assert_eq!(second.err(), Some(EEXIST));
 /// }
 /// # Ok::<(), Error>(())

@@ -34,7 +34,7 @@ impl Entry {
     #[doc(hidden)]
     pub const fn new<P: Described>(
         name: &'static str,
-        owner: *mut bindings::module,
+        owner: &'static ThisModule,
         variable: &'static P,
     ) -> Self {
         let name = match CStr::from_bytes_with_nul(name.as_bytes()) {
@@ -43,7 +43,7 @@ impl Entry {
         };
         Self(bindings::kernel_param {
             name: as_char_ptr_in_const_context(name),
-            mod_: owner,
+            mod_: owner.as_ptr(),
             ops: P::OPERATIONS,
             perm: 0o444,
             level: P::LEVEL,

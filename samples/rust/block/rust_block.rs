@@ -49,11 +49,11 @@ struct RustBlock {
 }
 
 impl kernel::Module for RustBlock {
-    fn init(module: &'static ThisModule) -> Result<Self> {
+    fn init(_module: &'static ThisModule) -> Result<Self> {
         // First the requests: how many can be under way at once, over how many queues.
         let tags = TagSet::new(TagSetOptions::default(), Ok(()))?;
         // Then the disk. It serves I/O before `add` returns: partitions are looked for.
-        let disk = GenDiskBuilder::new(tags, module, static_lock_class!())
+        let disk = GenDiskBuilder::new(tags, static_lock_class!())
             .capacity(Sectors::from_mebibytes(16))
             .build(
                 c"rust_ram",

@@ -23,6 +23,7 @@ use crate::{
         SECTOR_SHIFT, //
     },
     error::from_err_ptr,
+    module::this_module,
     module_pin::ModulePin,
     prelude::*,
     sync::{
@@ -72,8 +73,6 @@ struct Numbers {
 /// #         Ok(())
 /// #     }
 /// # }
-/// # // SAFETY: The code is built in, so there is no module.
-/// # static MODULE: ThisModule = unsafe { ThisModule::from_ptr(core::ptr::null_mut()) };
 /// use kernel::{
 ///     block::{gendisk::GenDiskBuilder, limits::QueueLimits, major::BlockMajor, Sectors},
 ///     sync::static_lock_class,
@@ -83,7 +82,7 @@ struct Numbers {
 /// let major = BlockMajor::register(c"rust_doc")?;
 /// let limits = QueueLimits { logical_block_size: 4096, ..QueueLimits::default() };
 ///
-/// let disk = GenDiskBuilder::new(tags.clone(), &MODULE, static_lock_class!())
+/// let disk = GenDiskBuilder::new(tags.clone(), static_lock_class!())
 ///     .limits(limits)
 ///     .capacity(Sectors::from_mebibytes(1))
 ///     .numbers(major, 0, 1)
@@ -92,7 +91,7 @@ struct Numbers {
 ///
 /// // A block size that is no power of two makes no sense.
 /// let limits = QueueLimits { logical_block_size: 1000, ..limits };
-/// let nothing = GenDiskBuilder::new(tags, &MODULE, static_lock_class!())
+/// let nothing = GenDiskBuilder::new(tags, static_lock_class!())
 ///     .limits(limits)
 ///     .build(c"rust_doc1", Ok(7));
 /// assert_eq!(nothing.err(), Some(EINVAL));
@@ -100,7 +99,6 @@ struct Numbers {
 /// ```
 pub struct GenDiskBuilder<T: Operations> {
     tag_set: Arc<TagSet<T>>,
-    owner: &'static ThisModule,
     class: Pin<&'static LockClassKey>,
     limits: QueueLimits,
     capacity: Sectors,
@@ -110,16 +108,11 @@ pub struct GenDiskBuilder<T: Operations> {
 impl<T: Operations> GenDiskBuilder<T> {
     /// Starts with a disk of no capacity, with default limits.
     ///
-    /// `owner` is the driver's module, which stays loaded while the disk is open. `class` is
-    /// `static_lock_class!()`: disks of one driver share it.
-    pub fn new(
-        tag_set: Arc<TagSet<T>>,
-        owner: &'static ThisModule,
-        class: Pin<&'static LockClassKey>,
-    ) -> Self {
+    /// The module of `T` stays loaded while the disk is open. `class` is `static_lock_class!()`:
+    /// disks of one driver share it.
+    pub fn new(tag_set: Arc<TagSet<T>>, class: Pin<&'static LockClassKey>) -> Self {
         Self {
             tag_set,
-            owner,
             class,
             limits: QueueLimits::default(),
             capacity: Sectors::ZERO,
@@ -179,8 +172,9 @@ impl<T: Operations> GenDiskBuilder<T> {
         queue_data: impl PinInit<T::QueueData, Error>,
     ) -> Result<NewDisk<T>> {
         self.validate()?;
-        let pin = ModulePin::new(self.owner)?;
-        let operations = DiskOperations::new(self.owner)?;
+        let owner = this_module::<T::OwnerModule>();
+        let pin = ModulePin::new(owner)?;
+        let operations = DiskOperations::new(owner)?;
         let data = KBox::pin_init(self.tag_set.disk_data(queue_data), GFP_KERNEL)?;
         let disk = self.alloc(&data)?;
         // SAFETY: Nobody else knows the disk yet.
@@ -189,7 +183,6 @@ impl<T: Operations> GenDiskBuilder<T> {
         Ok(NewDisk::new(Disk {
             disk,
             added: false,
-            owner: self.owner,
             data,
             tag_set: self.tag_set,
             _major: self.numbers.map(|numbers| numbers.major),

@@ -16,6 +16,7 @@ use crate::{
         },
     },
     error::to_result,
+    module::this_module,
     module_pin::ModulePin,
     prelude::*,
     sync::Arc,
@@ -37,7 +38,6 @@ use core::ptr::NonNull;
 pub(super) struct Disk<T: Operations> {
     pub(super) disk: NonNull<bindings::gendisk>,
     pub(super) added: bool,
-    pub(super) owner: &'static ThisModule,
     pub(super) data: Pin<KBox<DiskData<T>>>,
     pub(super) tag_set: Arc<TagSet<T>>,
     pub(super) _major: Option<Arc<BlockMajor>>,
@@ -144,8 +144,9 @@ impl<T: Operations> NewDisk<T> {
     /// short. Then the disk is gone.
     pub fn add(mut self) -> Result<GenDisk<T>> {
         let disk = self.disk.disk.as_ptr();
+        let owner = this_module::<T::OwnerModule>().as_ptr();
         // SAFETY: By the type invariant, the disk is allocated, and was not added before.
-        to_result(unsafe { bindings::blk_add_disk(disk, self.disk.owner.as_ptr()) })?;
+        to_result(unsafe { bindings::blk_add_disk(disk, owner) })?;
         // INVARIANT: It is added now.
         self.disk.added = true;
         Ok(GenDisk { disk: self.disk })
@@ -187,12 +188,10 @@ impl<T: Operations> NewDisk<T> {
 /// #         Ok(())
 /// #     }
 /// # }
-/// # // SAFETY: The code is built in, so there is no module.
-/// # static MODULE: ThisModule = unsafe { ThisModule::from_ptr(core::ptr::null_mut()) };
 /// use kernel::{block::gendisk::GenDiskBuilder, sync::static_lock_class};
 ///
 /// let tags = TagSet::<Driver>::new(TagSetOptions::default(), Ok(()))?;
-/// let disk = GenDiskBuilder::new(tags, &MODULE, static_lock_class!())
+/// let disk = GenDiskBuilder::new(tags, static_lock_class!())
 ///     .build(c"rust_disk_doc", Ok(7))?
 ///     .add()?;
 /// assert_eq!(*disk.queue_data(), 7);

@@ -140,12 +140,10 @@ pub trait Operations: Sized + 'static {
     ///     }
     /// }
     ///
-    /// # // SAFETY: The code is built in, so there is no module.
-    /// # static MODULE: ThisModule = unsafe { ThisModule::from_ptr(core::ptr::null_mut()) };
     /// let reads = |read| QueueCounts { read, ..QueueCounts::default() };
     /// let options = TagSetOptions { queues: reads(2), ..TagSetOptions::default() };
     /// let tags = TagSet::<Broken>::new(options, Ok(()))?;
-    /// let disk = GenDiskBuilder::new(tags.clone(), &MODULE, static_lock_class!())
+    /// let disk = GenDiskBuilder::new(tags.clone(), static_lock_class!())
     ///     .build(c"rust_doc_broken", Ok(atomic::Atomic::new(false)))?
     ///     .add()?;
     ///

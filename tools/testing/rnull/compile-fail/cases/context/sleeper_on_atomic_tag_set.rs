@@ -14,12 +14,11 @@ use kernel::{
 pub fn case<S: Operations<Context = Sleepable>, A: Operations<Context = Atomic>>(
     its_own: Arc<TagSet<S>>,
     another: Arc<TagSet<A>>,
-    owner: &'static ThisModule,
     class: Pin<&'static LockClassKey>,
 ) {
     #[cfg(bad)]
     let tag_set = another;
     #[cfg(not(bad))]
     let tag_set = (its_own, another).0;
-    let _ = GenDiskBuilder::<S>::new(tag_set, owner, class); //~ ERROR E0308: mismatched types
+    let _ = GenDiskBuilder::<S>::new(tag_set, class); //~ ERROR E0308: mismatched types
 }
