@@ -5,7 +5,9 @@
 RNULL_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 RNULL_CACHE=${RNULL_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/rnull}
 RNULL_MIRROR=${RNULL_MIRROR:-}
-export RNULL_TOP RNULL_CACHE RNULL_MIRROR
+# The Linux release that this repository is written for; any 7.3.y is one.
+RNULL_BASE=7.3
+export RNULL_TOP RNULL_CACHE RNULL_MIRROR RNULL_BASE
 
 # say TEXT...: one line about what is going on; stderr, because stdout carries answers.
 say() { printf 'rnull: %s\n' "$*" >&2; }
