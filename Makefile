@@ -9,8 +9,8 @@
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
-run: ## verified I/O on /dev/rnullb0 in a guest, then null_blk and rnull side by side
-	@scripts/run
+run: ## verified I/O on /dev/rnullb0 in Debian's kernel, then null_blk and rnull side by side (TREE=1: overlaid kernel)
+	@scripts/run $(if $(TREE),--tree)
 
 test: ## all tests, with a summary (FULL=1: all guest tests on the debug kernel, too)
 	@tools/testing/rnull/run

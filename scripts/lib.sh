@@ -9,8 +9,14 @@ RNULL_MIRROR=${RNULL_MIRROR:-}
 RNULL_BASE=7.3
 export RNULL_TOP RNULL_CACHE RNULL_MIRROR RNULL_BASE
 
-# say TEXT...: one line about what is going on; stderr, because stdout carries answers.
-say() { printf 'rnull: %s\n' "$*" >&2; }
+# say TEXT...: one line about what is going on; stderr, because stdout carries answers. Below a script that sets
+# RNULL_BEGAN, the second at which it began, the line says how long that has been running.
+say() {
+	local clock=''
+	[[ ! ${RNULL_BEGAN:-} ]] ||
+		printf -v clock '[%d:%02d] ' $(((EPOCHSECONDS - RNULL_BEGAN) / 60)) $(((EPOCHSECONDS - RNULL_BEGAN) % 60))
+	printf 'rnull: %s%s\n' "$clock" "$*" >&2
+}
 
 # die SENTENCE...: what happened and what to do about it, then the end.
 die() { printf 'rnull: error: %s\n' "$*" >&2; exit 1; }
