@@ -4,7 +4,7 @@
 # Kbuild is what the kernel's own build system reads here; it never reads this file.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz soak bench blktests kernel debug-kernel modules clean-cache
+.PHONY: help run test fuzz soak bench blktests kernel debug-kernel modules deb clean-cache
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -36,6 +36,9 @@ debug-kernel: ## the overlaid kernel, configuration `debug`
 
 modules: ## rnull as a module for the kernel that is running, if that is Debian's 7.2
 	@scripts/host-module
+
+deb: ## the Debian package rnull-dkms, which builds the module for the kernels that are installed
+	@scripts/deb
 
 clean-cache: ## remove all that was downloaded and built
 	@scripts/clean-cache
