@@ -34,7 +34,7 @@ kernel: ## the overlaid kernel, configuration `fast`
 debug-kernel: ## the overlaid kernel, configuration `debug`
 	@scripts/build-kernel debug
 
-modules: ## rnull as a module for the kernel that is running, if that is Debian's 7.2
+modules: ## rnull as a module for the kernel that is running, if that is a 7.3 of Debian's
 	@scripts/host-module
 
 deb: ## the Debian package rnull-dkms, which builds the module for the kernels that are installed
