@@ -63,6 +63,19 @@ const PIECE_PAGES: usize = (PIECE as usize).div_ceil(PAGE_SIZE);
 /// How many pages are settled when there is no room.
 const BATCH: usize = 16;
 
+/// The end of the `len` bytes from `at` on, which must be whole sectors. A sector has one bit in
+/// the cache, so one that is partly written would reach the store with zeros in the rest.
+///
+/// # Errors
+///
+/// [`EINVAL`] if they are not whole sectors, or end beyond the pages that can be numbered.
+fn whole_sectors(at: u64, len: u64) -> Result<u64> {
+    if (at | len) % sectors::GRANULE as u64 != 0 {
+        return Err(EINVAL);
+    }
+    range::end(at, len)
+}
+
 /// A cache of writes in front of a [`PageStore`].
 ///
 /// It is pinned, and shared freely between threads. Dropping it forgets what was not settled.
@@ -198,7 +211,7 @@ impl WriteCache {
         len: usize,
         from: &mut impl Memory<ToDisk>,
     ) -> Result {
-        let end = range::end(at, len as u64)?;
+        let end = whole_sectors(at, len as u64)?;
         let mut at = at;
         while at < end {
             // Not more at once than there is room for, and whole blocks.
@@ -216,7 +229,7 @@ impl WriteCache {
 
     /// Makes `len` bytes, from byte `at` on, read as zeros, here as in the store.
     pub(super) fn remove_range(&self, may_sleep: bool, at: u64, len: u64) -> Result {
-        let end = range::end(at, len)?;
+        let end = whole_sectors(at, len)?;
         let mut at = at;
         while at < end {
             let chunk = Chunk::new(at, end);

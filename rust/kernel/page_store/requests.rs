@@ -218,7 +218,8 @@ impl WriteCache {
     ///
     /// # Errors
     ///
-    /// As for [`PageStore::write`].
+    /// As for [`PageStore::write`], and [`EINVAL`] if the range is not a multiple of
+    /// [`Self::SMALLEST_BLOCK`]; nothing is copied then.
     #[inline]
     pub fn write<C: Context>(
         &self,
@@ -234,8 +235,7 @@ impl WriteCache {
     ///
     /// # Errors
     ///
-    /// As for [`PageStore::write`]; but if there is no memory, the cache may have what the store
-    /// has not.
+    /// As for [`Self::write`]; but if out of memory, the data may be in the cache only.
     #[inline]
     pub fn write_through<C: Context>(
         &self,
@@ -251,7 +251,8 @@ impl WriteCache {
     ///
     /// # Errors
     ///
-    /// As for [`PageStore::remove`].
+    /// As for [`PageStore::remove`], and [`EINVAL`] if the range is not a multiple of
+    /// [`Self::SMALLEST_BLOCK`]; nothing is removed then.
     pub fn remove<C: Context>(&self, scope: Scope<'_, C>, at: u64, len: u64) -> Result {
         self.remove_range(scope.may_sleep(), at, len)
     }

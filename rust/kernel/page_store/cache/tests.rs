@@ -67,6 +67,31 @@ mod suite {
     }
 
     #[test]
+    fn ranges_are_whole_sectors() -> Result {
+        const BLOCK: usize = WriteCache::SMALLEST_BLOCK as usize;
+
+        let store = Arc::pin_init(PageStore::new(BLOCK as u32), GFP_KERNEL)?;
+        store.write_bytes(0, &[1; 2 * BLOCK])?;
+        let cache = WriteCache::new(store.clone(), 1 << 20, BLOCK as u32);
+        let cache = KBox::pin_init(cache, GFP_KERNEL)?;
+        for (at, len) in [(0, 1), (1, BLOCK), (BLOCK - 1, 2), (BLOCK, BLOCK - 1)] {
+            for through in [false, true] {
+                let mut from = &[2u8; BLOCK][..];
+                let done = cache.write_memory(true, through, at as u64, len, &mut from);
+                assert_eq!(done, Err(EINVAL));
+                assert_eq!(from.len(), BLOCK);
+            }
+            let done = cache.remove_range(true, at as u64, len as u64);
+            assert_eq!(done, Err(EINVAL));
+        }
+        cache.settle_all(true)?;
+        let mut buffer = [0; 2 * BLOCK];
+        view(&cache, &mut buffer);
+        assert!(buffer == [1; 2 * BLOCK]);
+        Ok(())
+    }
+
+    #[test]
     fn what_is_not_settled_goes_with_the_cache() -> Result {
         const BLOCK: usize = WriteCache::SMALLEST_BLOCK as usize;
 
