@@ -259,11 +259,11 @@ impl WriteCache {
 
     /// Settles all that was written before.
     pub(super) fn settle_all(&self, may_sleep: bool) -> Result {
-        let mut next = 0;
-        while let Some(page) = self.tree.next(next) {
+        let mut next = Some(0);
+        while let Some(page) = next.and_then(|page| self.tree.next(page)) {
             let block = Chunk::of_block(page, self.block_pages);
             self.settle(block, may_sleep)?;
-            next = block.page() + self.block_pages;
+            next = block.page().checked_add(self.block_pages);
         }
         Ok(())
     }
@@ -277,7 +277,9 @@ impl WriteCache {
                     break;
                 };
                 let block = Chunk::of_block(page, self.block_pages);
-                self.next.store(block.page() + self.block_pages, Relaxed);
+                // Behind the last block of all comes the first.
+                let next = block.page().wrapping_add(self.block_pages);
+                self.next.store(next, Relaxed);
                 // Without memory for the store, the cache is all that is left.
                 if self.settle(block, may_sleep).is_err() {
                     return;

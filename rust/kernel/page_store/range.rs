@@ -14,7 +14,10 @@ use crate::{
     },
     prelude::*,
 };
-use core::iter;
+use core::{
+    iter,
+    ops::RangeInclusive, //
+};
 
 /// How many pages a leaf of the tree has, which is 1 MiB: one look-up finds all of them.
 pub(super) const LEAF_PAGES: usize = (1 << 20) / PAGE_SIZE;
@@ -28,7 +31,7 @@ const MAX_BLOCK_PAGES: usize = if PAGE_SIZE < 65536 {
 };
 
 // A block never reaches over two leaves.
-const _: () = assert!(MAX_BLOCK_PAGES <= LEAF_PAGES);
+const _: () = assert!(MAX_BLOCK_PAGES <= LEAF_PAGES && LEAF_PAGES.is_power_of_two());
 
 /// The number of pages that a block of so many bytes spans, which is a power of two.
 pub(super) fn block_pages(bytes: u32) -> usize {
@@ -49,6 +52,17 @@ pub(super) fn end(at: u64, len: u64) -> Result<u64> {
     // On 64-bit machines that is always so.
     usize::try_from(end >> PAGE_SHIFT).map_err(|_| EINVAL)?;
     Ok(end)
+}
+
+/// The numbers of the pages from `page` on that are in the same leaf.
+pub(super) fn of_leaf(page: usize) -> RangeInclusive<usize> {
+    page..=page | (LEAF_PAGES - 1)
+}
+
+/// The number of the first page of the leaf after that of `page`; [`None`] for the last leaf, whose
+/// last page may have the largest number that there is.
+pub(super) fn next_leaf(page: usize) -> Option<usize> {
+    (page | (LEAF_PAGES - 1)).checked_add(1)
 }
 
 /// What is left of a range of bytes whose pages are in the same leaf.

@@ -19,8 +19,8 @@ use super::{
     },
     part::Part,
     range::{
-        Run,
-        LEAF_PAGES, //
+        self,
+        Run, //
     },
 };
 use crate::{
@@ -75,10 +75,10 @@ impl Tree {
         if let Some(count) = &self.count {
             return count.load(Relaxed);
         }
-        let (mut next, mut count) = (0, 0);
-        while let Some(first) = self.next_leaf(next) {
+        let (mut next, mut count) = (Some(0), 0);
+        while let Some(first) = next.and_then(|page| self.next_leaf(page)) {
             count += self.hold(first).map_or(0, |held| held.inside.pages);
-            next = first + LEAF_PAGES;
+            next = range::next_leaf(first);
         }
         count
     }
@@ -157,11 +157,10 @@ impl Tree {
         loop {
             page = self.next_leaf(page)?.max(page);
             let walk = self.walk(page);
-            let end = page - page % LEAF_PAGES + LEAF_PAGES;
-            if let Some(found) = (page..end).find(|page| walk.has(*page)) {
+            if let Some(found) = range::of_leaf(page).find(|found| walk.has(*found)) {
                 return Some(found);
             }
-            page = end;
+            page = range::next_leaf(page)?;
         }
     }
 }

@@ -37,6 +37,17 @@ fn start() -> impl Strategy<Value = u64> {
     ]
 }
 
+#[test]
+fn the_last_leaf_has_none_behind_it() {
+    let last = usize::MAX - (LEAF_PAGES - 1);
+
+    for page in [last, last + 1, usize::MAX] {
+        assert_eq!(range::next_leaf(page), None);
+        assert_eq!(range::of_leaf(page).count(), usize::MAX - page + 1);
+    }
+    assert_eq!(range::next_leaf(last - 1), Some(last));
+}
+
 proptest! {
     #[test]
     fn blocks_take_a_power_of_two_of_pages(block in any::<u32>()) {
