@@ -44,8 +44,6 @@ use core::{
 
 /// What changes under the lock of a leaf.
 pub(super) struct Inside {
-    /// The number of pages.
-    pub(super) pages: usize,
     /// Whether the leaf was taken out of its tree.
     pub(super) gone: bool,
     /// Whether RCU has the leaf, for [`Leaf::settle`].
@@ -74,6 +72,8 @@ pub(super) struct Leaf {
     waiting: UnsafeCell<Chain>,
     /// Whether somebody holds the lock, where the lock itself does not know.
     held: Atomic<bool>,
+    /// The number of pages. It is changed under the lock.
+    count: Atomic<usize>,
     /// On cache lines that nobody writes to while no page comes or goes.
     pages: Row,
 }
@@ -92,7 +92,6 @@ impl Leaf {
         let init = pin_init!(Self {
             inside <- SpinLock::new(
                 Inside {
-                    pages: 0,
                     gone: false,
                     reclaiming: false,
                     removed: Chain::new(),
@@ -103,6 +102,7 @@ impl Leaf {
             head <- Opaque::uninit(),
             waiting: UnsafeCell::new(Chain::new()),
             held: Atomic::new(false),
+            count: Atomic::new(0),
             pages: Row(array::from_fn(|_| Atomic::new(ptr::null_mut()))),
         });
         // SAFETY: Allocating has no preconditions.
@@ -156,10 +156,16 @@ impl Leaf {
         })
     }
 
+    /// How many pages there are now.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Relaxed)
+    }
+
     /// Makes `new` the page with this number, of which there was none.
     #[inline]
-    pub(super) fn insert(&self, inside: &mut Inside, page: usize, new: NewPage) {
-        inside.pages += 1;
+    pub(super) fn insert(&self, _lock: &mut Inside, page: usize, new: NewPage) {
+        self.count.store(self.count() + 1, Relaxed);
         // INVARIANT: The page belongs to the leaf now. Its bytes are seen before itself.
         self.pages.0[page % LEAF_PAGES].store(new.into_raw(), Release);
     }
@@ -172,7 +178,7 @@ impl Leaf {
         let Some(raw) = NonNull::new(slot.load(Relaxed)) else {
             return false;
         };
-        inside.pages -= 1;
+        self.count.store(self.count() - 1, Relaxed);
         slot.store(ptr::null_mut(), Relaxed);
         // SAFETY: By the type invariants the page belonged to the leaf, which does not have it now.
         unsafe { inside.removed.push(raw) };

@@ -175,6 +175,12 @@ impl Walk<'_> {
         self.leaf
     }
 
+    /// How many pages the leaf has now.
+    pub(super) fn count(&self) -> usize {
+        // SAFETY: By the type invariants the leaf is allocated.
+        self.leaf.map_or(0, |leaf| unsafe { leaf.as_ref() }.count())
+    }
+
     /// Whether there is page `page`, which must be one of those that the walk was begun for.
     pub(super) fn has(&self, page: usize) -> bool {
         // SAFETY: By the type invariants the leaf is allocated, and the read section lasts.

@@ -127,6 +127,9 @@ impl PageStore {
 
     /// The number of pages that there are now, to find out which each MiB with pages is looked at.
     ///
+    /// It takes no lock, so it may be called anywhere, and pages that come or go meanwhile may be
+    /// counted or not.
+    ///
     /// # Examples
     ///
     /// ```

@@ -77,7 +77,8 @@ impl Tree {
         }
         let (mut next, mut count) = (Some(0), 0);
         while let Some(first) = next.and_then(|page| self.next_leaf(page)) {
-            count += self.hold(first).map_or(0, |held| held.inside.pages);
+            // Without the lock: an interrupt handler may have interrupted its holder.
+            count += self.walk(first).count();
             next = range::next_leaf(first);
         }
         count
@@ -244,7 +245,7 @@ impl Held<'_> {
     /// pages.
     #[inline]
     pub(super) fn prune(mut self) {
-        if self.inside.pages == 0 {
+        if self.leaf().count() == 0 {
             self.inside.gone = true;
             // SAFETY: It is marked as gone, so `Leaf::reclaim` frees it after a grace period.
             unsafe { self.tree.leaves.erase(self.page) };

@@ -41,4 +41,21 @@ mod suite {
         assert!(!walk.has(0));
         Ok(())
     }
+
+    #[test]
+    fn pages_are_counted_while_their_leaf_is_locked() -> Result {
+        let tree = KBox::pin_init(Tree::new(static_lock_class!(), false), GFP_KERNEL)?;
+        let part = Chunk::new(0, PAGE_SIZE as u64).part().ok_or(EINVAL)?;
+        let new = NewPage::zeroed(true)?;
+        tree.add_leaf(0, true)?;
+        let mut held = tree.hold(0).ok_or(EINVAL)?;
+        held.insert(part, new);
+        // As an interrupt handler would, in the midst of a change.
+        let with_page = tree.count();
+        held.erase(part);
+        let without = tree.count();
+        held.prune();
+        assert_eq!((with_page, without), (1, 0));
+        Ok(())
+    }
 }
