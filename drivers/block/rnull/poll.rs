@@ -53,9 +53,9 @@ impl<T: Operations<RequestData = Command>> Waiting<T> {
     }
 
     /// Ends a request that nobody has polled for in time; returns whether it was still here.
-    pub(crate) fn give_up(&self, rq: &TimedOut<'_, T>) -> bool {
+    pub(crate) fn give_up(&self, rq: TimedOut<'_, T>) -> bool {
         // Whoever takes it out of the list is the one to end it.
         let taken = self.requests.lock().remove(rq);
-        taken.map(|rq| rq.end(Err(BlkStatus::TIMEOUT))).is_some()
+        taken.map(|rq| rq.end(Err(BlkStatus::TIMEOUT))).is_ok()
     }
 }

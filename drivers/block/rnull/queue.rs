@@ -114,20 +114,20 @@ impl<C: Context> Operations for Null<C> {
         queues.data().conditions.tick(queues);
     }
 
-    fn timeout(rq: &TimedOut<'_, Self>) -> TimeoutAction {
+    fn timeout<'t>(rq: TimedOut<'t, Self>) -> TimeoutAction<'t> {
         let (hw, tag) = (rq.hw_queue(), rq.tag());
         if hw.kind() != QueueKind::Poll {
             rq.data().mark_late();
             // If it was not lost, whoever serves it has it still, and will end it with this status.
-            if let Some(rq) = rq.claim() {
+            if let Ok(rq) = rq.claim() {
                 rq.complete();
             }
         } else if !hw.data().polled.give_up(rq) {
             // It was polled for at the last moment.
-            return TimeoutAction::Done;
+            return TimeoutAction::DONE;
         }
         pr_info!("rq with tag {tag} timed out\n");
-        TimeoutAction::Done
+        TimeoutAction::DONE
     }
 }
 

@@ -250,15 +250,19 @@ impl<T: Operations> RequestList<T> {
         mem::replace(self, Self::new())
     }
 
-    /// Takes a request that timed out, if it is in this list.
+    /// Takes over a request that timed out.
     ///
     /// Takes time in proportion to the length of the list.
-    pub fn remove(&mut self, rq: &TimedOut<'_, T>) -> Option<Started<T>> {
+    ///
+    /// # Errors
+    ///
+    /// Fails if the request is not in this list.
+    pub fn remove<'t>(&mut self, rq: TimedOut<'t, T>) -> Result<Started<T>, TimedOut<'t, T>> {
         if !self.list.remove(rq.as_ptr()) {
-            return None;
+            return Err(rq);
         }
         // SAFETY: By the type invariant, the list owned the request, which is not null.
-        Some(unsafe { Started::from_raw(NonNull::new_unchecked(Request::cast_from(rq.as_ptr()))) })
+        Ok(unsafe { Started::from_raw(NonNull::new_unchecked(Request::cast_from(rq.as_ptr()))) })
     }
 }
 

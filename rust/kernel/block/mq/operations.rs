@@ -232,7 +232,7 @@ pub trait Operations: Sized + 'static {
     ///
     /// May sleep. It can run while the owner of the request ends it, so what it sees is the shared
     /// view only; see [`TimedOut`] for the ways to take the request over.
-    fn timeout(_rq: &TimedOut<'_, Self>) -> TimeoutAction {
+    fn timeout<'t>(_rq: TimedOut<'t, Self>) -> TimeoutAction<'t> {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 }

@@ -171,7 +171,7 @@ impl<T: Operations> Vtable<T> {
     unsafe extern "C" fn timeout(rq: *mut bindings::request) -> bindings::blk_eh_timer_return {
         // SAFETY: C holds a reference to the request, as it found it through its tag, and has
         // waited for `queue_rq` to return.
-        T::timeout(&unsafe { TimedOut::from_raw(rq) }).as_raw()
+        T::timeout(unsafe { TimedOut::from_raw(rq) }).as_raw()
     }
 
     /// # Safety

@@ -3,6 +3,7 @@
 //! A request that took too long, which somebody else may own.
 
 use super::super::{
+    context::Invariant,
     HwQueue,
     Operations, //
 };
@@ -17,20 +18,25 @@ use core::{
 };
 
 /// What is to become of a request that timed out: C's `enum blk_eh_timer_return`.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum TimeoutAction {
-    /// It has ended, or its owner will end it. It does not time out again.
-    Done,
-    /// It gets the same time again.
-    ResetTimer,
+///
+/// Each answer is sound, whatever has become of the request: C sets its timer, and marks it, before
+/// it puts the reference to it. That more time is asked for through the request
+/// ([`TimedOut::reset_timer`]) only stops a handler that has taken it over from asking by mistake.
+#[must_use = "the timeout handler returns it"]
+pub struct TimeoutAction<'t> {
+    answer: bindings::blk_eh_timer_return,
+    _callback: Invariant<'t>,
 }
 
-impl TimeoutAction {
-    pub(in super::super) fn as_raw(self) -> bindings::blk_eh_timer_return {
-        match self {
-            Self::Done => bindings::blk_eh_timer_return_BLK_EH_DONE,
-            Self::ResetTimer => bindings::blk_eh_timer_return_BLK_EH_RESET_TIMER,
-        }
+impl TimeoutAction<'_> {
+    /// The request has ended, or its owner will end it. It does not time out again.
+    pub const DONE: Self = Self {
+        answer: bindings::blk_eh_timer_return_BLK_EH_DONE,
+        _callback: PhantomData,
+    };
+
+    pub(in super::super) fn as_raw(&self) -> bindings::blk_eh_timer_return {
+        self.answer
     }
 }
 
@@ -45,14 +51,14 @@ impl TimeoutAction {
 /// ```
 /// use kernel::block::{mq::{Operations, TimedOut, TimeoutAction}, BlkStatus};
 ///
-/// fn timeout<T: Operations>(rq: &TimedOut<'_, T>) -> TimeoutAction {
+/// fn timeout<'t, T: Operations>(rq: TimedOut<'t, T>) -> TimeoutAction<'t> {
 ///     match rq.claim() {
-///         Some(rq) => {
+///         Ok(rq) => {
 ///             rq.end(Err(BlkStatus::TIMEOUT));
-///             TimeoutAction::Done
+///             TimeoutAction::DONE
 ///         }
-///         // Somebody is at it.
-///         None => TimeoutAction::ResetTimer,
+///         // Its owner is working on it.
+///         Err(rq) => rq.reset_timer(),
 ///     }
 /// }
 /// ```
@@ -64,10 +70,10 @@ impl TimeoutAction {
 /// the request was started, and `queue_rq` had returned since.
 pub struct TimedOut<'t, T: Operations> {
     rq: NonNull<Request<T>>,
-    _callback: PhantomData<&'t ()>,
+    _callback: Invariant<'t>,
 }
 
-impl<T: Operations> TimedOut<'_, T> {
+impl<'t, T: Operations> TimedOut<'t, T> {
     /// # Safety
     ///
     /// The type invariant holds.
@@ -103,20 +109,33 @@ impl<T: Operations> TimedOut<'_, T> {
         self.hw_queue().queue_data()
     }
 
-    /// The hardware queue that the request was given to.
-    pub fn hw_queue(&self) -> HwQueue<'_, T> {
+    /// The hardware queue that the request was given to, which stays for the whole callback.
+    pub fn hw_queue(&self) -> HwQueue<'t, T> {
         // SAFETY: By the type invariant, the request keeps its hardware queue until the reference
-        // to it is put.
+        // to it is put, and the disk does not go before, nor the data of either.
         unsafe { HwQueue::from_raw(NonNull::new_unchecked((*self.as_ptr()).mq_hctx)) }
     }
 
     /// Takes over a request that was parked.
     ///
-    /// `None` if it was not, or has been taken over.
-    pub fn claim(&self) -> Option<Started<T>> {
+    /// # Errors
+    ///
+    /// Fails if it was not parked, or has been taken over.
+    pub fn claim(self) -> Result<Started<T>, Self> {
         // SAFETY: By the type invariant. Nobody has exclusive access to the private part.
-        let claimed = unsafe { (*Request::command_of(self.rq.as_ptr())).claim() };
-        // SAFETY: `park` gave up a started request, and only one `claim` gets it.
-        claimed.then(|| unsafe { Started::from_raw(self.rq) })
+        if unsafe { (*Request::command_of(self.rq.as_ptr())).claim() } {
+            // SAFETY: `park` gave up a started request, and only one `claim` gets it.
+            Ok(unsafe { Started::from_raw(self.rq) })
+        } else {
+            Err(self)
+        }
+    }
+
+    /// Gives the request the same time again.
+    pub fn reset_timer(self) -> TimeoutAction<'t> {
+        TimeoutAction {
+            answer: bindings::blk_eh_timer_return_BLK_EH_RESET_TIMER,
+            _callback: PhantomData,
+        }
     }
 }
