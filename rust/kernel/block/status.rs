@@ -79,8 +79,8 @@ statuses! {
     IOERR = 10;
     /// The request must not wait but would have to: `EAGAIN`.
     AGAIN = 12;
-    /// The device is busy with requests that will end: `EBUSY`. A request that is refused with it
-    /// is queued again when one of them does.
+    /// The device is busy: `EBUSY`. For a request that is refused, it counts as
+    /// [`Self::RESOURCE`].
     DEV_RESOURCE = 13;
     /// Too many zones are open: `ETOOMANYREFS`.
     ZONE_OPEN_RESOURCE = 14;

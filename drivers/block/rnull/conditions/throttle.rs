@@ -46,8 +46,6 @@ impl Throttle {
         let mut bucket = self.bucket.lock();
         if !bucket.take(bytes) {
             queues.stop();
-            // Not DEV_RESOURCE, which promises that the queues will be run once this request is
-            // back on its list: the tick may run them before that.
             return Err(BlkStatus::RESOURCE);
         }
         if bucket.starts_ticking() {

@@ -40,7 +40,7 @@ use core::{
 /// ) -> Result<(), Refused<'q, T>> {
 ///     if busy {
 ///         // The request comes again.
-///         return Err(rq.refuse(BlkStatus::DEV_RESOURCE));
+///         return Err(rq.refuse(BlkStatus::RESOURCE));
 ///     }
 ///     if rq.sector() + rq.sectors() > end {
 ///         return Err(rq.refuse(BlkStatus::IOERR));
@@ -118,10 +118,17 @@ impl<'q, T: Operations> Idle<'q, T> {
 
     /// Refuses the request, for `queue_rq` to return.
     ///
-    /// With [`BlkStatus::RESOURCE`] or [`BlkStatus::DEV_RESOURCE`] the block layer queues it again,
-    /// else it ends it with the status.
+    /// With [`BlkStatus::RESOURCE`] the block layer queues it again, at once or after a few
+    /// milliseconds, but not while the queue is stopped. With any other status it ends the request.
+    /// [`BlkStatus::DEV_RESOURCE`] counts as `RESOURCE`: C would wait until another request of the
+    /// hardware queue ends, but does not run the queue when that one ends in a batch.
     #[inline]
     pub fn refuse(self, status: BlkStatus) -> Refused<'q, T> {
+        let status = if status.is_retried() {
+            BlkStatus::RESOURCE
+        } else {
+            status
+        };
         // INVARIANT: By the type invariant.
         Refused {
             rq: self.into_inner(),
@@ -211,3 +218,6 @@ impl<T: Operations> Drop for Refused<'_, T> {
         }
     }
 }
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod tests;
