@@ -109,12 +109,12 @@ __rust_helper bool rust_helper_blk_put_disk(struct gendisk *disk)
  * As soon as the request is queued again, another CPU may end it, and then the disk
  * may go. So keep it until nothing is done to its queue any more.
  */
-__rust_helper void rust_helper_blk_requeue(struct request *rq, bool kick)
+__rust_helper void rust_helper_blk_requeue(struct request *rq)
 {
 	struct request_queue *q = rq->q;
 
 	percpu_ref_get(&q->q_usage_counter);
-	blk_mq_requeue_request(rq, kick);
+	blk_mq_requeue_request(rq, true);
 	percpu_ref_put(&q->q_usage_counter);
 }
 

@@ -201,6 +201,6 @@ fn send_back<'q, C: Context>(
     if !by_driver {
         return Err(rq.refuse(BlkStatus::RESOURCE));
     }
-    rq.requeue(true);
+    rq.requeue();
     Ok(())
 }

@@ -70,11 +70,11 @@ impl<T: Operations> Completing<T> {
         unsafe { bindings::blk_mq_end_request(self.into_raw(), status::as_raw(result)) };
     }
 
-    /// Has the request queued again, now if `kick`, else when another one is.
+    /// Has the request queued again, which a worker does at once.
     #[inline]
-    pub fn requeue(self, kick: bool) {
+    pub fn requeue(self) {
         // SAFETY: By the type invariant, which `into_raw` hands over.
-        unsafe { bindings::blk_requeue(self.into_raw(), kick) };
+        unsafe { bindings::blk_requeue(self.into_raw()) };
     }
 }
 

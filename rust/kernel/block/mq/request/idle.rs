@@ -137,12 +137,12 @@ impl<'q, T: Operations> Idle<'q, T> {
         }
     }
 
-    /// Has the request queued again, now if `kick`, else when another one is.
+    /// Has the request queued again, which a worker does at once.
     #[inline]
-    pub fn requeue(self, kick: bool) {
+    pub fn requeue(self) {
         let rq = self.into_inner();
         // SAFETY: By the type invariant, which `into_inner` hands over.
-        unsafe { bindings::blk_requeue(rq.as_ref().as_raw(), kick) };
+        unsafe { bindings::blk_requeue(rq.as_ref().as_raw()) };
     }
 }
 
@@ -211,7 +211,7 @@ impl<T: Operations> Drop for Refused<'_, T> {
         let rq = unsafe { self.rq.as_ref() }.as_raw();
         if self.status.is_retried() {
             // SAFETY: By the type invariant, it owns the request.
-            unsafe { bindings::blk_requeue(rq, true) };
+            unsafe { bindings::blk_requeue(rq) };
         } else {
             // SAFETY: As above.
             unsafe { bindings::blk_mq_end_request(rq, self.status.as_raw()) };

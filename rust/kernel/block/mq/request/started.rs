@@ -115,11 +115,11 @@ impl<T: Operations> Started<T> {
         unsafe { bindings::blk_mq_complete_request(self.into_raw()) };
     }
 
-    /// Has the request queued again, now if `kick`, else when another one is.
+    /// Has the request queued again, which a worker does at once.
     #[inline]
-    pub fn requeue(self, kick: bool) {
+    pub fn requeue(self) {
         // SAFETY: By the type invariant, which `into_raw` hands over.
-        unsafe { bindings::blk_requeue(self.into_raw(), kick) };
+        unsafe { bindings::blk_requeue(self.into_raw()) };
     }
 
     /// Lets go of the request until it times out.

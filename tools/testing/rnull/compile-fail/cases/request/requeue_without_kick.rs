@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A request is not queued again without a word to the worker that does it.
+
+use kernel::block::mq::{Operations, Started};
+
+pub fn case<T: Operations>(rq: Started<T>) {
+    #[cfg(bad)]
+    rq.requeue(false); //~ ERROR E0061: this method takes 0 arguments
+    #[cfg(not(bad))]
+    rq.requeue();
+}
