@@ -6,7 +6,11 @@
 
 use crate::{
     bindings,
-    block::Sectors,
+    block::{
+        Sectors,
+        SECTOR_SHIFT, //
+    },
+    page::PAGE_SIZE,
     prelude::*, //
 };
 
@@ -52,13 +56,14 @@ pub struct QueueLimits {
     pub chunk_sectors: Sectors,
     /// The most segments of memory in one request. Zero means 128.
     pub max_segments: u16,
-    /// The longest segment of memory, in bytes. Zero means 65536.
+    /// The longest segment of memory, in bytes. Zero means 65536; less than 4096 is refused, unless
+    /// there is a [`Self::virt_boundary_mask`].
     pub max_segment_size: u32,
     /// Within a request, segments meet only where the address has none of these bits set. Zero
     /// means anywhere.
     pub virt_boundary_mask: usize,
     /// The bits that must be clear in the address and length of a segment of memory, in bytes.
-    /// With less than 511, a segment may begin or end inside a sector.
+    /// With less than 511, a segment may begin or end inside a sector; more than a page is refused.
     pub dma_alignment: u32,
     /// The longest discard. Zero means that the disk takes none.
     pub max_hw_discard_sectors: Sectors,
@@ -75,15 +80,35 @@ pub struct QueueLimits {
     /// The disk is zoned, `chunk_sectors` being the length of a zone. As long as a disk here cannot
     /// report its zones, which the block layer relies on, such a disk is not built.
     pub zoned: bool,
-    /// The most zones open at once. Zero means no limit.
+    /// The most zones open at once. Zero means no limit, and is the only value without zones.
     pub max_open_zones: u32,
-    /// The most zones active at once. Zero means no limit.
+    /// The most zones active at once. Zero means no limit, and is the only value without zones.
     pub max_active_zones: u32,
     /// The longest append to a zone. Zero means that the block layer makes one from writes.
     pub max_hw_zone_append_sectors: Sectors,
 }
 
+/// The shortest that the longest segment may be, in bytes: C's `BLK_MIN_SEGMENT_SIZE`.
+const MIN_SEGMENT_SIZE: u32 = 4096;
+
 impl QueueLimits {
+    /// Refuses with `EINVAL` what C would warn about. C refuses the rest without a warning.
+    pub(crate) fn validate(&self) -> Result {
+        let block = self.logical_block_size.max(1 << SECTOR_SHIFT);
+        let least = Sectors::from_bytes(u64::from(block).max(PAGE_SIZE as u64));
+        let lengths = self.max_hw_sectors == Sectors::ZERO || self.max_hw_sectors >= least;
+        let segments = self.virt_boundary_mask != 0
+            || self.max_segment_size == 0
+            || self.max_segment_size >= MIN_SEGMENT_SIZE;
+        let alignment = self.dma_alignment as usize <= PAGE_SIZE;
+        let zones = self.zoned || (self.max_open_zones == 0 && self.max_active_zones == 0);
+        if lengths && segments && alignment && zones {
+            Ok(())
+        } else {
+            Err(EINVAL)
+        }
+    }
+
     /// The limits for C.
     pub(crate) fn as_raw(&self) -> bindings::queue_limits {
         bindings::queue_limits {
@@ -139,6 +164,47 @@ mod tests {
         assert_eq!(limits.as_raw().features, 0);
         limits.write_cache = true;
         assert_eq!(limits.as_raw().features, FEATURE_WRITE_CACHE | FEATURE_FUA);
+    }
+
+    #[test]
+    fn bounds_are_those_of_c() {
+        let none = QueueLimits::default();
+        let page = Sectors::from_bytes(PAGE_SIZE as u64);
+        let large = QueueLimits {
+            logical_block_size: 65536,
+            ..none
+        };
+        let with = |max_hw_sectors, limits| QueueLimits {
+            max_hw_sectors,
+            ..limits
+        };
+        let boundary = QueueLimits {
+            virt_boundary_mask: PAGE_SIZE - 1,
+            ..none
+        };
+        let segment = |max_segment_size, limits| QueueLimits {
+            max_segment_size,
+            ..limits
+        };
+        let alignment = |dma_alignment| QueueLimits {
+            dma_alignment,
+            ..none
+        };
+        for (limits, valid) in [
+            (none, true),
+            (large, true),
+            (with(page, none), true),
+            (with(Sectors(page.0 - 1), none), false),
+            (with(Sectors(128), large), true),
+            (with(Sectors(127), large), false),
+            (segment(4096, none), true),
+            (segment(4095, none), false),
+            (segment(4095, boundary), true),
+            (alignment(PAGE_SIZE as u32), true),
+            (alignment(PAGE_SIZE as u32 + 1), false),
+        ] {
+            assert_eq!(limits.validate().is_ok(), valid);
+        }
     }
 
     #[test]

@@ -89,11 +89,22 @@ struct Numbers {
 ///     .build(c"rust_doc0", Ok(7))?;
 /// assert_eq!(*disk.queue_data(), 7);
 ///
-/// // A block size that is no power of two makes no sense.
-/// let limits = QueueLimits { logical_block_size: 1000, ..limits };
-/// let nothing = GenDiskBuilder::new(tags, static_lock_class!())
-///     .limits(limits)
-///     .build(c"rust_doc1", Ok(7));
+/// // A block size that is no power of two makes no sense, nor do these.
+/// for limits in [
+///     QueueLimits { logical_block_size: 1000, ..limits },
+///     QueueLimits { max_hw_sectors: Sectors(1), ..limits },
+///     QueueLimits { max_segment_size: 1, ..limits },
+///     QueueLimits { dma_alignment: 1 << 20, ..limits },
+///     QueueLimits { max_open_zones: 1, ..limits },
+///     QueueLimits { max_active_zones: 1, ..limits },
+/// ] {
+///     let nothing = GenDiskBuilder::new(tags.clone(), static_lock_class!())
+///         .limits(limits)
+///         .build(c"rust_doc1", Ok(7));
+///     assert_eq!(nothing.err(), Some(EINVAL));
+/// }
+/// // A disk has a name.
+/// let nothing = GenDiskBuilder::new(tags, static_lock_class!()).build(c"", Ok(7));
 /// assert_eq!(nothing.err(), Some(EINVAL));
 /// # Ok::<(), Error>(())
 /// ```
@@ -145,13 +156,15 @@ impl<T: Operations> GenDiskBuilder<T> {
         self
     }
 
-    fn validate(&self) -> Result {
+    fn validate(&self, name: &CStr) -> Result {
+        self.limits.validate()?;
         let minors_fit = self.numbers.as_ref().is_none_or(|numbers| {
             (1..=MAX_MINORS).contains(&numbers.minors)
                 && numbers.first_minor < (1 << bindings::MINORBITS)
         });
         // C would run into a zoned disk that reports no zones, and whose zones may have no length.
-        if minors_fit && self.capacity <= MAX_CAPACITY && !self.limits.zoned {
+        let zoned = self.limits.zoned;
+        if minors_fit && self.capacity <= MAX_CAPACITY && !zoned && !name.is_empty() {
             Ok(())
         } else {
             Err(EINVAL)
@@ -162,16 +175,16 @@ impl<T: Operations> GenDiskBuilder<T> {
     ///
     /// `name` is cut to 31 bytes.
     ///
-    /// Fails with `EINVAL` if the limits, the capacity or the numbers make no sense, `ENOMEM` if
-    /// memory is short or a hardware queue could not be initialised, `EAGAIN` while the parameters
-    /// of the module are being parsed, `ENOTSUPP` in a module for a kernel without sysfs, or with
-    /// what the initialiser fails with.
+    /// Fails with `EINVAL` if the name is empty, or the limits, the capacity or the numbers make
+    /// no sense, `ENOMEM` if out of memory or a hardware queue could not be initialised, `EAGAIN`
+    /// while the parameters of the module are being parsed, `ENOTSUPP` in a module for a kernel
+    /// without sysfs, or with what the initialiser fails with.
     pub fn build(
         self,
         name: &CStr,
         queue_data: impl PinInit<T::QueueData, Error>,
     ) -> Result<NewDisk<T>> {
-        self.validate()?;
+        self.validate(name)?;
         let owner = this_module::<T::OwnerModule>();
         let pin = ModulePin::new(owner)?;
         let operations = DiskOperations::new(owner)?;
