@@ -161,29 +161,38 @@ impl QueueCounts {
     }
 }
 
-/// Counts that a callback can read while a method waits for it.
-struct SharedCounts([Atomic<u32>; 3]);
+/// Counts that are read while they change: all of them are in one 64-bit atomic.
+struct SharedCounts(Atomic<u64>);
 
 impl SharedCounts {
+    /// How many bits each count has.
+    const BITS: u32 = 21;
+
     fn new(counts: QueueCounts) -> Self {
-        Self([counts.default, counts.read, counts.poll].map(Atomic::new))
+        Self(Atomic::new(Self::pack(counts)))
     }
 
-    // Relaxed: the callers are serialised by C's `tag_list_lock`, or by a lock held around it.
+    fn pack(counts: QueueCounts) -> u64 {
+        const_assert!(MAX_QUEUES < 1 << SharedCounts::BITS);
+        [counts.poll, counts.read, counts.default]
+            .into_iter()
+            .fold(0, |word, count| word << Self::BITS | u64::from(count))
+    }
+
+    // Relaxed: nothing else is read on the strength of it. Those who write are serialised by C's
+    // `tag_list_lock`, or by a lock held around it.
     fn load(&self) -> QueueCounts {
-        let [default, read, poll] = self.0.each_ref().map(|count| count.load(Relaxed));
+        let word = self.0.load(Relaxed);
+        let count = |place: u32| (word >> (place * Self::BITS)) as u32 & ((1 << Self::BITS) - 1);
         QueueCounts {
-            default,
-            read,
-            poll,
+            default: count(0),
+            read: count(1),
+            poll: count(2),
         }
     }
 
     fn store(&self, counts: QueueCounts) {
-        let counts = [counts.default, counts.read, counts.poll];
-        for (cell, count) in self.0.iter().zip(counts) {
-            cell.store(count, Relaxed);
-        }
+        self.0.store(Self::pack(counts), Relaxed);
     }
 }
 
@@ -285,6 +294,20 @@ mod tests {
         assert_eq!(QueueCounts::choose(5, asked, before), asked);
         assert_eq!(QueueCounts::choose(3, asked, before), before);
         assert_eq!(QueueCounts::choose(1, asked, before), counts(1, 0, 0));
+    }
+
+    #[test]
+    fn counts_fit_into_a_word() {
+        let shared = SharedCounts::new(QueueCounts::default());
+        for counts in [
+            counts(1, 2, 3),
+            counts(MAX_QUEUES, 0, 0),
+            counts(1, MAX_QUEUES, 0),
+            counts(0, 1, MAX_QUEUES),
+        ] {
+            shared.store(counts);
+            assert_eq!(shared.load(), counts);
+        }
     }
 
     #[test]
