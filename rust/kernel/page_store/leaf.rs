@@ -240,7 +240,8 @@ impl Leaf {
             unsafe { leaf.give_to_rcu(&mut inside) };
         } else if inside.gone {
             drop(inside);
-            // What C's `kvfree_rcu()` checks: in large memory, C finds the start of a page only.
+            // As C's `kvfree_rcu()` checks: in large allocations, C rounds the address of `head`
+            // down to a page.
             const_assert!(mem::offset_of!(Leaf, head) < 4096);
             let memory = ptr::from_ref(leaf).cast_mut().cast();
             // SAFETY: The leaf is out of its tree, has no pages, and `head` is ours. So it is only
