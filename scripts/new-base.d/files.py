@@ -71,15 +71,13 @@ def missing(tree, patch, target):
 
 
 def known_hashes(lists):
-    """The hashes that the lists know of each file: a line has them with the path, in whichever order."""
+    """The hashes that the lists know of each file; a line is read as scripts/overlay reads it."""
     known = {}
     for path in sorted(lists.glob("*.hashes")):
         for line in path.read_text(encoding="utf-8").splitlines():
-            words = line.partition("#")[0].split()
-            hashes = [word for word in words if re.fullmatch(r"[0-9a-f]{64}", word)]
-            for word in words:
-                if "/" in word and hashes:
-                    known.setdefault(word, set()).update(hashes)
+            digest, _, file = line.partition(" ")
+            if digest and not digest.startswith("#"):
+                known.setdefault(file.strip(), set()).add(digest)
     return known
 
 
