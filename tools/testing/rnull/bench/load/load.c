@@ -151,9 +151,14 @@ static char *buffer_of(size_t size)
 	return memory;
 }
 
-/* Pins this process to the CPU of its number, and gives it its part of the range. */
+/*
+ * Pins this process to the CPU of its number, and gives it its part of the range. A
+ * discard is served by a worker, which the fair scheduler places beside this process in
+ * one of several ways, depending on what ran in the past: so that one is kept apart.
+ */
 static struct stream prepare(unsigned int job)
 {
+	const struct sched_param first = { .sched_priority = 1 };
 	struct stream stream = want.stream;
 	cpu_set_t cpus;
 
@@ -161,6 +166,8 @@ static struct stream prepare(unsigned int job)
 	CPU_SET(job, &cpus);
 	if (sched_setaffinity(0, sizeof(cpus), &cpus))
 		fail("there is no CPU %u", job);
+	if (want.engine == &discard_engine && sched_setscheduler(0, SCHED_FIFO, &first))
+		fail("no real-time policy: %s", strerror(errno));
 	stream.span /= want.jobs;
 	stream.start += job * stream.span;
 	stream.state = stream.sequential ? 0 : SEED + job;
