@@ -166,27 +166,42 @@ has_metadata() {
 	[ -s "$(system "$1")/var/lib/rnull-dkms/$release/metadata.tar.xz" ]
 }
 
-# keep_metadata SYSTEM: for other systems, other runs; of earlier states, the last ones stay.
+# keep_metadata SYSTEM: for other systems, other runs; of earlier states, the last ones stay. Several checkouts may use the
+# cache at once, and each finds there what is complete.
 keep_metadata() {
 	has_metadata "$1" || return 0
-	rm -rf "$metadata"
-	find "$RNULL_CACHE/package" -maxdepth 1 -name 'metadata-*' -printf '%T@ %p\n' | sort -rn | tail -n +3 | cut -d' ' -f2- |
-		xargs -r -d '\n' rm -rf
-	cp -a "$(system "$1")/var/lib/rnull-dkms/$release" "$metadata"
+	(
+		flock 9
+		rm -rf "$metadata.new"
+		cp -a "$(system "$1")/var/lib/rnull-dkms/$release" "$metadata.new"
+		touch "$metadata.new"
+		rm -rf "$metadata"
+		mv -T "$metadata.new" "$metadata"
+		find "$RNULL_CACHE/package" -maxdepth 1 -name 'metadata-*' -printf '%T@ %p\n' | sort -rn | tail -n +4 |
+			cut -d' ' -f2- | xargs -r -d '\n' rm -rf
+	) 9>"$RNULL_CACHE/package/lock"
 }
 
-# give_metadata SYSTEM: what an earlier build kept, if there was one.
+# give_metadata SYSTEM [RELEASE]: what an earlier build kept, if there was one; also for a kernel that is not booted.
 give_metadata() {
 	local to
-	to=$(system "$1")/var/lib/rnull-dkms
-	[ -e "$metadata" ] || return 0
-	mkdir -p "$to"
-	rm -rf "${to:?}/$release"
-	cp -a "$metadata" "$to/$release"
+	to=$(system "$1")/var/lib/rnull-dkms/${2:-$release}
+	(
+		flock --shared 9
+		[ -e "$metadata" ] || exit 0
+		rm -rf "$to"
+		mkdir -p "$(dirname "$to")"
+		cp -a "$metadata" "$to"
+	) 9>"$RNULL_CACHE/package/lock"
 }
 
+# has_module SYSTEM NAME [RELEASE]: dkms compresses it if the kernel's own modules are there, which are compressed.
 has_module() {
-	[ -s "$(system "$1")/$updates/dkms/$2.ko.xz" ]
+	local file
+	for file in "$(system "$1")/lib/modules/${3:-$release}/updates/dkms/$2".ko*; do
+		[ -s "$file" ] && return
+	done
+	return 1
 }
 
 # installed_as SYSTEM NAME: dkms, files, modprobe agree.
