@@ -142,7 +142,7 @@ fetch() {
 		kernel_debs+=("$("$top/scripts/debian" "$version" "$name")")
 	done
 	headers_deb=${kernel_debs[-1]}
-	source_deb=$("$top/scripts/debian" "$version" linux-source-7.3)
+	source_deb=$("$top/scripts/debian" "$version" "linux-source-$RNULL_BASE")
 	metadata=$RNULL_CACHE/package/metadata-$(
 		{
 			echo "$version $release $("$top/scripts/build-root" install)"
@@ -155,9 +155,9 @@ fetch() {
 fake_source() {
 	local tree=$work/fake-source
 	mkdir -p "$tree/DEBIAN" "$tree/usr/src"
-	printf '%s\n' "Package: linux-source-7.3" "Version: $1" "Architecture: all" "Maintainer: test <test@localhost>" \
+	printf '%s\n' "Package: linux-source-$RNULL_BASE" "Version: $1" "Architecture: all" "Maintainer: test <test@localhost>" \
 		"Description: no source" >"$tree/DEBIAN/control"
-	: >"$tree/usr/src/linux-source-7.3.tar.xz"
+	: >"$tree/usr/src/linux-source-$RNULL_BASE.tar.xz"
 	dpkg-deb --build --root-owner-group "$tree" "$work/fake-source.deb" >&2
 	echo "$work/fake-source.deb"
 }
