@@ -122,9 +122,9 @@ restore() {
 	mv "$file.real" "$file"
 }
 
-# listing SYSTEM: every file that packages or their scripts put there. dkms has a key that it makes when it first signs.
+# listing SYSTEM: all that packages or their scripts put there. dkms has a key that it makes when it first signs.
 listing() {
-	(cd "$(system "$1")" && find . -path ./var/log -prune -o -path ./debs -prune -o ! -type d -print) |
+	(cd "$(system "$1")" && find . -path ./var/log -prune -o -path ./debs -prune -o -print) |
 		grep -v -e '^./var/lib/dkms/mok\.' -e '^./var/lib/dpkg/' -e '^./var/cache/debconf/.*-old$' | sort
 }
 
