@@ -100,7 +100,7 @@ unconfigured() {
 		grep -v -e '^ii ' -e '^rc ' -e "^.n "
 }
 
-# replace SYSTEM FILE COMMAND: a script in the place of that program, until it is restored.
+# replace SYSTEM FILE COMMAND: a script instead of that program, until it is restored.
 replace() {
 	local file
 	file=$(system "$1")/$2
