@@ -131,7 +131,14 @@ listing() {
 # Sets the kernel's names, fetches its packages.
 fetch() {
 	local directory abi name
-	directory=$("$top/scripts/debian-kernel")
+	directory=$("$top/scripts/debian-kernel") || {
+		[ $? != 3 ] || {
+			skip "the package is installed" "no image was built by the compilers of the build root"
+			finish
+		}
+		not_ok "Debian's kernel is there" "scripts/debian-kernel failed"
+		finish
+	}
 	version=$(basename "$directory") release=$(cat "$directory/release")
 	abi=${release%-amd64} rt_release=$abi-rt-amd64
 	updates=lib/modules/$release/updates
