@@ -150,7 +150,7 @@ def make_archive(arguments):
 
 
 def make_kernel_org(arguments):
-    """Tarballs of those versions, with sha256sums.asc; the signature in that is none."""
+    """Tarballs of those versions, with a sha256sums.asc that carries no real signature."""
     top = pathlib.Path(arguments.directory, "kernel.org")
     shutil.rmtree(top, ignore_errors=True)
     top.mkdir()
