@@ -23,7 +23,10 @@ class Compilation:
             self.env[name] = value
         words.pop(0)
         self.source = next(word for word in words if word.endswith(".rs"))
-        self.tree = pathlib.Path(self.source.removesuffix(os.path.join(directory, os.path.basename(self.source))))
+        # The root of a crate is in the directory of its object, or below it: rust/kernel.o is made of rust/kernel/lib.rs.
+        self.tree = pathlib.Path(self.source[: self.source.rindex(f"/{directory}/")])
+        if not (self.tree / "Kbuild").is_file():
+            raise ValueError(f"{self.source} is not in a kernel tree at {self.tree}")
         words.remove(self.source)
         self.flags = []
         for word in words:
