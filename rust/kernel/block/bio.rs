@@ -85,10 +85,14 @@ impl Transfer<'_> {
     pub(crate) unsafe fn from_raw(rq: *mut bindings::request) -> Self {
         const OP_MASK: u32 = (1 << bindings::REQ_OP_BITS) - 1;
 
-        // SAFETY: The caller has the request, whose operation, length and list of bios stay as they
-        // are from its start to its end.
-        let (op, bytes, bio) = unsafe { ((*rq).cmd_flags & OP_MASK, (*rq).__data_len, (*rq).bio) };
-        match op {
+        // SAFETY: By the safety requirement. The operation stays as it is from the start of the
+        // request to its end.
+        let flags = unsafe { (*rq).cmd_flags };
+        // SAFETY: As above, of the length.
+        let bytes = unsafe { (*rq).__data_len };
+        // SAFETY: As above, of the list of bios.
+        let bio = unsafe { (*rq).bio };
+        match flags & OP_MASK {
             bindings::req_op_REQ_OP_READ => {
                 // SAFETY: The bios of a read describe memory to be written until the request ends.
                 Self::FromDisk(unsafe { Segments::from_raw(bio, bytes) })

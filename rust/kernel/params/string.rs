@@ -47,9 +47,13 @@ impl StringParam {
     /// is when checks run. What a check leaves running may even get a mixture of two values.
     pub fn get(&self) -> StringValue {
         let start = self.c.string.cast::<u8>();
-        // SAFETY: The buffer is static and as long, by the type invariant. C may be writing to it;
-        // so each byte is read once, as `READ_ONCE` does.
-        let byte = |at| unsafe { start.add(at).read_volatile() };
+        let byte = |at| {
+            // SAFETY: By the type invariant, the buffer is as long.
+            let byte = unsafe { start.add(at) };
+            // SAFETY: By the type invariant, the buffer is static. C may be writing to it; so each
+            // byte is read once, as `READ_ONCE` does.
+            unsafe { byte.read_volatile() }
+        };
         // INVARIANT: C writes nothing but strings that fit, so the last byte is always NUL.
         StringValue(array::from_fn(byte))
     }

@@ -100,13 +100,17 @@ impl CheckedParam {
     unsafe extern "C" fn parse(text: *const c_char, entry: *const bindings::kernel_param) -> c_int {
         let mut value = 0;
 
-        // SAFETY: `text` is NUL-terminated where `kstrtoint` gets it, by the safety requirements.
+        // SAFETY: By the safety requirements, `text` is NUL-terminated where `kstrtoint` gets it.
         if text.is_null() || unsafe { bindings::kstrtoint(text, 10, &mut value) } != 0 {
             return EINVAL.to_errno();
         }
+        // SAFETY: By the safety requirements, the entry is valid.
+        let argument = unsafe { &(*entry).__bindgen_anon_1 };
+        // SAFETY: A parameter with operations of its own has an argument.
+        let argument = unsafe { argument.arg };
         // SAFETY: By the safety requirements; `Described` gives `CheckedParam` this operation, so
         // the argument is one, in static memory.
-        let this = unsafe { &*(*entry).__bindgen_anon_1.arg.cast::<Self>() };
+        let this = unsafe { &*argument.cast::<Self>() };
         match (this.check)(value) {
             Ok(()) => {
                 this.set(value);

@@ -159,6 +159,23 @@ impl<'a, D: Direction> Segments<'a, D> {
         }
     }
 
+    /// The element of the array of this bio that the iterator is at.
+    ///
+    /// # Safety
+    ///
+    /// `in_bio` is not 0.
+    #[inline]
+    unsafe fn element(&self) -> bindings::bio_vec {
+        // SAFETY: By the type invariants the bio stays as it is, and is not null, since it has
+        // bytes left.
+        let array = unsafe { (*self.bio).bi_io_vec };
+        // SAFETY: By the type invariants those bytes are in the array from this element on, so the
+        // element exists.
+        let element = unsafe { array.add(self.index as usize) };
+        // SAFETY: As above.
+        unsafe { *element }
+    }
+
     /// Finds the range that the next byte is in, how many of its bytes are done, and how many more
     /// of them there are; [`None`] if there is no byte left.
     #[inline]
@@ -170,9 +187,8 @@ impl<'a, D: Direction> Segments<'a, D> {
             self.next_bio()?;
         }
         loop {
-            // SAFETY: By the type invariants there are more bytes in the array from this element
-            // on, so the element exists.
-            let range = unsafe { *(*self.bio).bi_io_vec.add(self.index as usize) };
+            // SAFETY: There is a byte left in this bio.
+            let range = unsafe { self.element() };
             if self.done < range.bv_len {
                 let left = (range.bv_len - self.done).min(self.in_bio);
                 return Some((range, self.done, left.min(self.remaining)));
@@ -197,9 +213,9 @@ impl<'a, D: Direction> Segments<'a, D> {
             done: self.done.wrapping_add(len),
             ..*self
         };
-        // SAFETY: By the type invariants there are more bytes in the array from this element on, so
-        // the element exists.
-        let range = unsafe { *(*self.bio).bi_io_vec.add(self.index as usize) };
+        // SAFETY: There are bytes left in this bio, since `len`, which is not 0, could be taken off
+        // their number.
+        let range = unsafe { self.element() };
         let end = u64::from(self.done) + u64::from(len);
         (end <= u64::from(range.bv_len)).then_some((range, self.done, rest))
     }
@@ -254,11 +270,15 @@ impl<'a, D: Direction> Iterator for Segments<'a, D> {
         let len = left.min((PAGE_SIZE - offset) as u32);
         self.advance(len);
         // SAFETY: The pages of a range are neighbours in the kernel's map of pages, and this one
-        // holds a byte of the range, so the pointer is that of a page.
-        let page = unsafe { NonNull::new_unchecked(range.bv_page.add(page)) };
+        // holds a byte of the range.
+        let page = unsafe { range.bv_page.add(page) };
+        // SAFETY: As above, the pointer is that of a page.
+        let page = unsafe { NonNull::new_unchecked(page) };
         // SAFETY: By the type invariants the page stays allocated during `'a`; `len` was limited to
-        // its end, and the direction is that of the type.
-        Some(unsafe { Segment::new(Piece::new(page, offset, len as usize)) })
+        // its end.
+        let piece = unsafe { Piece::new(page, offset, len as usize) };
+        // SAFETY: By the type invariants the direction is that of the type.
+        Some(unsafe { Segment::new(piece) })
     }
 }
 

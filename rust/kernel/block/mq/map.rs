@@ -231,21 +231,20 @@ impl Maps {
     /// `set` is valid, has as many maps as `nr_maps` says, and the caller may write them.
     pub(super) unsafe fn apply(&self, set: *mut bindings::blk_mq_tag_set) {
         // SAFETY: By the safety requirements.
-        let (queues, maps) = unsafe { ((*set).nr_hw_queues, (*set).nr_maps as usize) };
+        let queues = unsafe { (*set).nr_hw_queues };
+        // SAFETY: By the safety requirements.
+        let maps = unsafe { (*set).nr_maps } as usize;
+        // SAFETY: By the safety requirements, for the field projection.
+        let first = unsafe { &raw mut (*set).map }.cast::<bindings::blk_mq_queue_map>();
         let counts = QueueCounts::choose(queues, self.asked.load(), self.before.load());
         for index in 0..maps.min(3) {
             let (queues, offset) = counts.span(index);
-            // SAFETY: By the safety requirements; the set has room for three maps.
-            let map = unsafe {
-                (&raw mut (*set).map)
-                    .cast::<bindings::blk_mq_queue_map>()
-                    .add(index)
-            };
+            // SAFETY: The set has room for three maps.
+            let map = unsafe { first.add(index) };
             // SAFETY: By the safety requirements.
-            unsafe {
-                (*map).nr_queues = queues;
-                (*map).queue_offset = offset;
-            }
+            unsafe { (*map).nr_queues = queues };
+            // SAFETY: By the safety requirements.
+            unsafe { (*map).queue_offset = offset };
             if queues > 0 {
                 // SAFETY: The map has room for all CPUs, as `nr_maps` says that it is in use.
                 unsafe { bindings::blk_mq_map_queues(map) };
