@@ -130,7 +130,7 @@ impl From<Error> for BlkStatus {
 /// The error number that user space reads.
 impl From<BlkStatus> for Error {
     fn from(status: BlkStatus) -> Self {
-        // SAFETY: By the type invariant, C knows the number.
+        // SAFETY: By the type invariant of `BlkStatus`, C knows the number.
         Error::from_errno(unsafe { bindings::blk_status_to_errno(status.as_raw()) })
     }
 }

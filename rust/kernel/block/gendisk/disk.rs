@@ -145,7 +145,7 @@ impl<T: Operations> NewDisk<T> {
     pub fn add(mut self) -> Result<GenDisk<T>> {
         let disk = self.disk.disk.as_ptr();
         let owner = this_module::<T::OwnerModule>().as_ptr();
-        // SAFETY: By the type invariant, the disk is allocated, and was not added before.
+        // SAFETY: By the type invariant of `Disk`, it is allocated, and was not added before.
         to_result(unsafe { bindings::blk_add_disk(disk, owner) })?;
         // INVARIANT: It is added now.
         self.disk.added = true;

@@ -21,8 +21,12 @@ mod suite {
     static ENDED: Atomic<i32> = Atomic::new(0);
 
     /// Ends the requests of a batch, of which it only knows whether there are any.
+    ///
+    /// # Safety
+    ///
+    /// `batch` is valid, and nothing else uses it meanwhile.
     unsafe extern "C" fn complete(batch: *mut bindings::io_comp_batch) {
-        // SAFETY: Nobody else uses the batch.
+        // SAFETY: By the safety requirement.
         let head = unsafe { &mut (*batch).req_list.head };
         assert!(!head.is_null());
         *head = ptr::null_mut();
