@@ -31,4 +31,6 @@ pub mod configfs;
 pub mod fault;
 pub mod params;
 
+mod late_drop;
+
 mod module_pin;
