@@ -38,10 +38,6 @@ static_assert((__force u32)BLK_FEAT_FUA == 1u << 1);
 static_assert((__force u32)BLK_FEAT_ROTATIONAL == 1u << 2);
 static_assert((__force u32)BLK_FEAT_ZONED == 1u << 10);
 
-/* rust/kernel/block/mq/context.rs makes the flag from its bits. */
-static_assert((__force u32)GFP_NOIO ==
-	      (BIT(___GFP_DIRECT_RECLAIM_BIT) | BIT(___GFP_KSWAPD_RECLAIM_BIT)));
-
 __rust_helper bool
 rust_helper_blk_batch_add(struct request *rq, struct io_comp_batch *batch)
 {
@@ -57,6 +53,11 @@ rust_helper_blk_disk_references(struct gendisk *disk)
 __rust_helper bool rust_helper_blk_fake_timeout(struct request *rq)
 {
 	return blk_should_fake_timeout(rq->q);
+}
+
+__rust_helper bool rust_helper_blk_in_noio(void)
+{
+	return current->flags & PF_MEMALLOC_NOIO;
 }
 
 __rust_helper unsigned int rust_helper_blk_noio_save(void)

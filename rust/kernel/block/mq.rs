@@ -135,6 +135,7 @@ pub(crate) use self::disk_data::DiskData;
 pub use self::{
     batch::Batch,
     context::{
+        memalloc_noio,
         Atomic,
         Context,
         Scope,

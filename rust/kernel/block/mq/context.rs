@@ -1,8 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
 //! Whether a driver may sleep while it queues a request.
+//!
+//! A callback that may sleep runs in a NOIO scope. Without it, reclaim could start I/O from inside
+//! of `queue_rq`: that joins the list of requests which the block layer is issuing there, and can
+//! wait for the very disk.
+//!
+//! C header: [`include/linux/sched/mm.h`](srctree/include/linux/sched/mm.h)
 
-use crate::bindings;
+use crate::{
+    alloc::{
+        flags::GFP_NOWAIT,
+        Flags, //
+    },
+    bindings,
+    prelude::*, //
+};
 use core::marker::PhantomData;
 
 mod private {
@@ -32,8 +45,7 @@ pub struct Atomic(());
 
 /// `queue_rq` may sleep: C's `BLK_MQ_F_BLOCKING`.
 ///
-/// It may wait for memory, but not for I/O that frees some, as with `GFP_KERNEL`: that might wait
-/// for the very disk, and goes to the list of which the request was taken.
+/// It may wait for memory. All callbacks run in a NOIO scope, see [`memalloc_noio`].
 pub struct Sleepable(());
 
 impl private::Sealed for Atomic {}
@@ -45,6 +57,54 @@ impl Context for Atomic {
 
 impl Context for Sleepable {
     const MAY_SLEEP: bool = true;
+}
+
+/// Runs `f` in a NOIO scope: C's `memalloc_noio_save()`.
+///
+/// Memory that the task allocates meanwhile is not reclaimed by I/O, even with `GFP_KERNEL`. A task
+/// needs that while it serves requests, because such I/O may wait for the disk that it serves. The
+/// callbacks of a [`Sleepable`] driver run in such a scope already; a worker of the driver does
+/// not.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::{block::mq::memalloc_noio, prelude::*};
+///
+/// /// What a worker needs to serve a request.
+/// fn buffer() -> Result<KBox<[u8; 512]>> {
+///     memalloc_noio(|| Ok(KBox::new([0; 512], GFP_KERNEL)?))
+/// }
+/// # assert_eq!(buffer()?[0], 0);
+/// # Ok::<(), Error>(())
+/// ```
+#[inline]
+pub fn memalloc_noio<R>(f: impl FnOnce() -> R) -> R {
+    // SAFETY: Any context may call it.
+    let saved = unsafe { bindings::blk_noio_save() };
+    let result = f();
+    // SAFETY: It is what the pairing call has returned: scopes nest as closures do, also where one
+    // is that of an interrupt.
+    unsafe { bindings::blk_noio_restore(saved) };
+    result
+}
+
+/// Whether the task is in a NOIO scope, as it is inside each callback that may sleep.
+#[allow(dead_code)]
+#[inline]
+pub(crate) fn in_memalloc_noio() -> bool {
+    // SAFETY: Any context may call it.
+    unsafe { bindings::blk_in_noio() }
+}
+
+/// Runs a callback of a driver with context `C`: in a NOIO scope if it may sleep.
+#[inline]
+pub(super) fn run<C: Context, R>(callback: impl FnOnce() -> R) -> R {
+    if C::MAY_SLEEP {
+        memalloc_noio(callback)
+    } else {
+        callback()
+    }
 }
 
 /// A lifetime that stands for one run of a callback: no other can take its place.
@@ -75,7 +135,8 @@ pub(super) type Invariant<'q> = PhantomData<fn(&'q ()) -> &'q ()>;
 ///
 /// # Invariants
 ///
-/// One exists for `'q` only in the task that runs the callback which `'q` stands for.
+/// One exists for `'q` only in the task that runs the callback which `'q` stands for. If that may
+/// sleep, it is in a NOIO scope.
 pub struct Scope<'q, C: Context> {
     _callback: Invariant<'q>,
     // Not `Send`, not `Sync`.
@@ -94,7 +155,8 @@ impl<C: Context> Copy for Scope<'_, C> {}
 impl<C: Context> Scope<'_, C> {
     /// # Safety
     ///
-    /// The caller runs in the callback that the lifetime stands for, and its context is `C`.
+    /// The caller runs in the callback that the lifetime stands for, by [`run`], and its context is
+    /// `C`.
     #[inline]
     pub(super) unsafe fn new() -> Self {
         // INVARIANT: By the safety requirement.
@@ -110,19 +172,27 @@ impl<C: Context> Scope<'_, C> {
         C::MAY_SLEEP
     }
 
-    /// The allocation flags to use here: `GFP_NOIO` where sleeping is allowed, since memory must
-    /// not be reclaimed by I/O to the disk that waits for it; `GFP_NOWAIT` elsewhere.
-    #[allow(dead_code)]
+    /// The flags to allocate memory with here: `GFP_KERNEL` where sleeping is allowed, which means
+    /// `GFP_NOIO` there; `GFP_NOWAIT` elsewhere.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{block::mq::{Context, Scope}, prelude::*};
+    ///
+    /// fn remember<C: Context>(tags: &mut KVec<u32>, tag: u32, scope: Scope<'_, C>) -> Result {
+    ///     Ok(tags.push(tag, scope.gfp())?)
+    /// }
+    /// ```
     #[inline]
-    pub(crate) const fn gfp(self) -> bindings::gfp_t {
+    pub const fn gfp(self) -> Flags {
         if C::MAY_SLEEP {
-            GFP_NOIO
+            GFP_KERNEL
         } else {
-            bindings::GFP_NOWAIT
+            GFP_NOWAIT
         }
     }
 }
 
-/// C's `GFP_NOIO`, which the bindings lack; `rust/helpers/blk.c` pins it.
-const GFP_NOIO: bindings::gfp_t =
-    1 << bindings::___GFP_DIRECT_RECLAIM_BIT | 1 << bindings::___GFP_KSWAPD_RECLAIM_BIT;
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod tests;

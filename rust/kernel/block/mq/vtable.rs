@@ -5,12 +5,15 @@
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
 use super::{
+    context::{
+        self,
+        memalloc_noio, //
+    },
     disk_data::DiskData,
     request::Command,
     shared::Shared,
     Batch,
     Completing,
-    Context,
     HwQueue,
     Idle,
     Operations,
@@ -93,29 +96,22 @@ impl<T: Operations> Vtable<T> {
         // SAFETY: C gives the driver a request that is not started, and is in a read section of
         // RCU, or of the tag set's SRCU, around this callback.
         let (rq, last) = unsafe { (Idle::from_raw((*data).rq), (*data).last) };
-        match T::queue_rq(rq, last) {
+        context::run::<T::Context, _>(|| match T::queue_rq(rq, last) {
             Ok(()) => bindings::BLK_STS_OK as bindings::blk_status_t,
             // C owns the request again, and it is this one: there is no other of this lifetime.
             Err(refused) => refused.into_raw().1.as_raw(),
-        }
+        })
     }
 
     /// # Safety
     ///
     /// See [`Vtable`].
     unsafe extern "C" fn queue_rqs(list: *mut bindings::rq_list) {
-        // Who sleeps may wait for memory. That must not be had by I/O, which the block layer would
-        // queue with the other requests of this task, where they are taken from here.
-        //
-        // SAFETY: These may be called by any task.
-        let allowed = T::Context::MAY_SLEEP.then(|| unsafe { bindings::blk_noio_save() });
-        // SAFETY: C gives the driver the requests in the list, and takes back those that are left.
-        // It is in a read section as in `queue_rq`.
-        unsafe { PlugList::lend(list, T::queue_rqs) };
-        if let Some(allowed) = allowed {
-            // SAFETY: As above; it is what was saved.
-            unsafe { bindings::blk_noio_restore(allowed) };
-        }
+        context::run::<T::Context, _>(|| {
+            // SAFETY: C gives the driver the requests in the list, and takes back those that are
+            // left. It is in a read section as in `queue_rq`.
+            unsafe { PlugList::lend(list, T::queue_rqs) }
+        })
     }
 
     /// # Safety
@@ -124,7 +120,8 @@ impl<T: Operations> Vtable<T> {
     unsafe extern "C" fn commit_rqs(hctx: *mut bindings::blk_mq_hw_ctx) {
         // SAFETY: C is in a read section as in `queue_rq`, before which the queue was initialised,
         // so neither its data nor that of the disk is dropped before this returns.
-        T::commit_rqs(unsafe { HwQueue::from_raw(NonNull::new_unchecked(hctx)) })
+        let hw = unsafe { HwQueue::from_raw(NonNull::new_unchecked(hctx)) };
+        context::run::<T::Context, _>(|| T::commit_rqs(hw))
     }
 
     /// # Safety
@@ -132,7 +129,8 @@ impl<T: Operations> Vtable<T> {
     /// See [`Vtable`].
     unsafe extern "C" fn complete(rq: *mut bindings::request) {
         // SAFETY: C gives back what `Started::complete` gave it.
-        T::complete(unsafe { Completing::from_raw(rq) })
+        let rq = unsafe { Completing::from_raw(rq) };
+        context::run::<T::Context, _>(|| T::complete(rq))
     }
 
     /// # Safety
@@ -171,7 +169,8 @@ impl<T: Operations> Vtable<T> {
     unsafe extern "C" fn timeout(rq: *mut bindings::request) -> bindings::blk_eh_timer_return {
         // SAFETY: C holds a reference to the request, as it found it through its tag, and has
         // waited for `queue_rq` to return.
-        T::timeout(unsafe { TimedOut::from_raw(rq) }).as_raw()
+        let rq = unsafe { TimedOut::from_raw(rq) };
+        memalloc_noio(|| T::timeout(rq).as_raw())
     }
 
     /// # Safety
@@ -187,11 +186,11 @@ impl<T: Operations> Vtable<T> {
         };
         // SAFETY: C holds a reference to the use of the disk, so that its queues do not go.
         let hw = unsafe { HwQueue::from_raw(hctx) };
-        let ended = match NonNull::new(batch) {
+        let ended = memalloc_noio(|| match NonNull::new(batch) {
             // SAFETY: C lends it to this callback, and ends what is in it afterwards.
             Some(batch) => T::poll(hw, unsafe { Batch::lent(batch) }),
             None => T::poll(hw, &mut Batch::new()),
-        };
+        });
         ended.try_into().unwrap_or(c_int::MAX)
     }
 
@@ -213,12 +212,12 @@ impl<T: Operations> Vtable<T> {
         };
         from_result(|| {
             let make = || T::init_hw_queue(queue, &shared.data, index);
-            // SAFETY: C initialises the queue, which has its index, and serves no requests on it.
-            unsafe {
-                // It may be one of old that nobody has started since it was stopped.
-                bindings::blk_unstop_queue(hctx);
-                shared.retired.install(hctx, make)
-            }?;
+            // It may be one of old that was not started since it was stopped.
+            //
+            // SAFETY: C initialises the queue.
+            unsafe { bindings::blk_unstop_queue(hctx) };
+            // SAFETY: As above. The queue has its index, and C serves no requests on it.
+            memalloc_noio(|| unsafe { shared.retired.install(hctx, make) })?;
             Ok(0)
         })
     }
@@ -247,10 +246,12 @@ impl<T: Operations> Vtable<T> {
     ) -> c_int {
         // SAFETY: C initialises a request of the tag set.
         let shared = unsafe { Shared::<T>::from_raw(set) };
-        let init = Command::<T>::new(Self::expired, T::init_request(&shared.data));
-        // SAFETY: The private part is allocated, as `cmd_size` says, and not initialised. It does
-        // not move.
-        unsafe { pin_init::raw_init(Request::command_of(Request::cast_from(rq)), init) };
+        memalloc_noio(|| {
+            let init = Command::<T>::new(Self::expired, T::init_request(&shared.data));
+            // SAFETY: The private part is allocated, as `cmd_size` says, and not initialised. It
+            // does not move.
+            unsafe { pin_init::raw_init(Request::command_of(Request::cast_from(rq)), init) }
+        });
         0
     }
 
@@ -262,8 +263,10 @@ impl<T: Operations> Vtable<T> {
         rq: *mut bindings::request,
         _hw_queue: c_uint,
     ) {
-        // SAFETY: C calls this once for each `init_request`, for a request that is not in use.
-        unsafe { Request::<T>::command_of(Request::cast_from(rq)).drop_in_place() };
+        memalloc_noio(|| {
+            // SAFETY: C calls this once for each `init_request`, for a request that is not in use.
+            unsafe { Request::<T>::command_of(Request::cast_from(rq)).drop_in_place() }
+        });
     }
 
     /// # Safety

@@ -85,7 +85,7 @@ impl<'q, T: Operations> Idle<'q, T> {
     #[inline]
     pub fn scope(&self) -> Scope<'q, T::Context> {
         // SAFETY: By the type invariant, and because the handle cannot be sent, the caller runs in
-        // the callback, which is one that queues requests.
+        // the callback, which is one that queues requests, so the vtable uses `context::run`.
         unsafe { Scope::new() }
     }
 

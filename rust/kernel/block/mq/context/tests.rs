@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of where memory may be reclaimed by I/O.
+
+#[macros::kunit_tests(rust_block_mq_context)]
+mod suite {
+    use super::super::{
+        super::{
+            vtable::Vtable,
+            Batch,
+            Completing,
+            HwQueue,
+            Idle,
+            NoTimer,
+            Operations,
+            Refused,
+            TagSet,
+            TagSetOptions,
+            TimedOut,
+            TimeoutAction, //
+        },
+        Atomic,
+        *, //
+    };
+    use crate::{
+        block::BlkStatus,
+        error::from_err_ptr,
+        sync::{
+            atomic::{
+                self,
+                Relaxed, //
+            },
+            Arc, //
+        },
+        time::Delta, //
+    };
+    use core::ptr;
+
+    #[derive(Clone, Copy)]
+    enum Callback {
+        InitRequest,
+        InitHwQueue,
+        QueueRq,
+        CommitRqs,
+        Poll,
+        Timeout,
+        Complete,
+        DropRequest,
+    }
+
+    const CALLBACKS: usize = 8;
+
+    /// How often each callback ran in a NOIO scope, then how often outside.
+    #[derive(Default)]
+    struct Seen([[Count; 2]; CALLBACKS]);
+
+    struct Count(atomic::Atomic<u32>);
+
+    impl Default for Count {
+        fn default() -> Self {
+            Self(atomic::Atomic::new(0))
+        }
+    }
+
+    impl Seen {
+        fn note(&self, callback: Callback) {
+            let place = usize::from(!in_memalloc_noio());
+            self.0[callback as usize][place].0.add(1, Relaxed);
+        }
+
+        /// Whether a callback ran, always in such a scope.
+        fn inside(&self, callback: Callback) -> bool {
+            let [inside, outside] = &self.0[callback as usize];
+            inside.0.load(Relaxed) > 0 && outside.0.load(Relaxed) == 0
+        }
+
+        /// Whether a callback ran, never in such a scope.
+        fn outside(&self, callback: Callback) -> bool {
+            let [inside, outside] = &self.0[callback as usize];
+            inside.0.load(Relaxed) == 0 && outside.0.load(Relaxed) > 0
+        }
+    }
+
+    /// What is noted when it is dropped.
+    struct Note(Arc<Seen>);
+
+    impl Drop for Note {
+        fn drop(&mut self) {
+            self.0.note(Callback::DropRequest);
+        }
+    }
+
+    /// Ends its requests when they time out.
+    struct Driver<C>(PhantomData<C>);
+
+    #[vtable]
+    impl<C: Context> Operations for Driver<C> {
+        type Context = C;
+        type TagSetData = Arc<Seen>;
+        type QueueData = Arc<Seen>;
+        type HwData = ();
+        type RequestData = Note;
+        type Timer = NoTimer;
+
+        fn init_hw_queue(seen: &Arc<Seen>, _: &Arc<Seen>, _: u32) -> impl PinInit<(), Error> {
+            seen.note(Callback::InitHwQueue);
+            Ok(())
+        }
+
+        fn init_request(seen: &Arc<Seen>) -> impl PinInit<Note> {
+            seen.note(Callback::InitRequest);
+            Note(seen.clone())
+        }
+
+        fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+            rq.queue_data().note(Callback::QueueRq);
+            rq.start().park();
+            Ok(())
+        }
+
+        fn commit_rqs(hw: HwQueue<'_, Self>) {
+            hw.queue_data().note(Callback::CommitRqs);
+        }
+
+        fn poll<'q>(hw: HwQueue<'q, Self>, _: &mut Batch<'_, Self>) -> u32 {
+            hw.queue_data().note(Callback::Poll);
+            0
+        }
+
+        fn timeout<'t>(rq: TimedOut<'t, Self>) -> TimeoutAction<'t> {
+            rq.queue_data().note(Callback::Timeout);
+            if let Ok(rq) = rq.claim() {
+                rq.complete();
+            }
+            TimeoutAction::DONE
+        }
+
+        fn complete(rq: Completing<Self>) {
+            rq.queue_data().note(Callback::Complete);
+            rq.end(Err(BlkStatus::TIMEOUT));
+        }
+    }
+
+    /// Has each callback of a driver called, and returns what they saw.
+    fn call_all<C: Context>() -> Result<Arc<Seen>> {
+        let seen = Arc::new(Seen::default(), GFP_KERNEL)?;
+        let options = TagSetOptions {
+            timeout: Some(Delta::from_millis(10)),
+            ..TagSetOptions::default()
+        };
+        let tags = TagSet::<Driver<C>>::new(options, Ok(seen.clone()))?;
+        let data = KBox::pin_init(tags.disk_data(Ok(seen.clone())), GFP_KERNEL)?;
+        let data_ptr = ptr::from_ref(&*data).cast_mut().cast();
+        // SAFETY: The tag set and the data outlive the queue, which is destroyed below.
+        let queue = from_err_ptr(tags.with_fixed_queues(|set| unsafe {
+            bindings::blk_mq_alloc_queue(set, ptr::null_mut(), data_ptr)
+        }))?;
+        // SAFETY: The queue is valid until it is destroyed.
+        let hctxs = unsafe { (*queue).queue_hw_ctx };
+        // SAFETY: Each queue has a hardware queue.
+        let hctx = unsafe { *hctxs };
+        let ops = Vtable::<Driver<C>>::get();
+        if let (Some(commit_rqs), Some(poll)) = (ops.commit_rqs, ops.poll) {
+            // SAFETY: The hardware queue is initialised, and stays meanwhile.
+            unsafe { commit_rqs(hctx) };
+            // SAFETY: As above.
+            unsafe { poll(hctx, ptr::null_mut()) };
+        }
+        // SAFETY: The queue is valid.
+        let rq = from_err_ptr(unsafe {
+            bindings::blk_mq_alloc_request(queue, bindings::req_op_REQ_OP_DRV_IN, 0)
+        })
+        .inspect(|rq| {
+            // SAFETY: The request is new. This waits until it has ended.
+            unsafe { bindings::blk_execute_rq(*rq, false) };
+            // SAFETY: It has ended, and is not used again.
+            unsafe { bindings::blk_mq_free_request(*rq) };
+        });
+        // SAFETY: The queue is ours, and not used again.
+        tags.with_fixed_queues(|_| unsafe { bindings::blk_mq_destroy_queue(queue) });
+        // SAFETY: As above.
+        unsafe { bindings::blk_put_queue(queue) };
+        rq.map(|_| seen)
+    }
+
+    #[test]
+    fn what_may_sleep_is_in_a_noio_scope() -> Result {
+        let seen = call_all::<Sleepable>()?;
+        assert!(seen.inside(Callback::InitRequest));
+        assert!(seen.inside(Callback::InitHwQueue));
+        assert!(seen.inside(Callback::QueueRq));
+        assert!(seen.inside(Callback::CommitRqs));
+        assert!(seen.inside(Callback::Poll));
+        assert!(seen.inside(Callback::Timeout));
+        assert!(seen.inside(Callback::Complete));
+        assert!(seen.inside(Callback::DropRequest));
+        Ok(())
+    }
+
+    #[test]
+    fn what_must_not_sleep_does_without() -> Result {
+        let seen = call_all::<Atomic>()?;
+        assert!(seen.outside(Callback::QueueRq));
+        assert!(seen.outside(Callback::CommitRqs));
+        assert!(seen.inside(Callback::Poll));
+        assert!(seen.inside(Callback::Timeout));
+        Ok(())
+    }
+
+    #[test]
+    fn scopes_nest() {
+        let before = in_memalloc_noio();
+        memalloc_noio(|| {
+            memalloc_noio(|| assert!(in_memalloc_noio()));
+            assert!(in_memalloc_noio());
+        });
+        assert_eq!(in_memalloc_noio(), before);
+    }
+}
