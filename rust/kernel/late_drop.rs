@@ -42,12 +42,17 @@ pub(crate) fn may_wait() -> bool {
     unsafe { bindings::late_drop_may_wait() }
 }
 
-/// Whether the caller surely cannot wait for I/O.
+/// Fails with `EDEADLK` if the caller surely cannot wait for I/O, as I/O may be waiting for it.
 ///
-/// This is the opposite of [`may_wait`], but on a kernel without `CONFIG_PREEMPT_COUNT`.
-pub(crate) fn must_not_wait() -> bool {
+/// With `CONFIG_PREEMPT_COUNT` this is so wherever [`may_wait`] says no; without, where the kernel
+/// knows better.
+pub(crate) fn can_wait() -> Result {
     // SAFETY: The helper may be called anywhere.
-    unsafe { bindings::late_drop_must_not_wait() }
+    if unsafe { bindings::late_drop_must_not_wait() } {
+        Err(EDEADLK)
+    } else {
+        Ok(())
+    }
 }
 
 /// A value whose drop waits, which may be dropped anywhere.

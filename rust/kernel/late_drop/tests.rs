@@ -47,7 +47,7 @@ mod suite {
             }),
             GFP_KERNEL,
         )?;
-        let init = Value(seen.clone());
+        let init = Ok(Value(seen.clone()));
         let value = LateDrop::new(ModulePin::of_this_code()?, init, GFP_KERNEL)?;
         Ok((value, seen))
     }
@@ -88,7 +88,7 @@ mod suite {
             // SAFETY: Any task may call this.
             let allowed = unsafe { bindings::blk_noio_save() };
             assert!(!may_wait());
-            assert!(must_not_wait());
+            assert_eq!(can_wait(), Err(EDEADLK));
             drop(value);
             // SAFETY: As above; it is what was saved.
             unsafe { bindings::blk_noio_restore(allowed) };
