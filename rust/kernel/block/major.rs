@@ -6,6 +6,8 @@
 
 use crate::{
     bindings,
+    late_drop::LateDrop,
+    module_pin::ModulePin,
     prelude::*,
     sync::Arc, //
 };
@@ -15,11 +17,9 @@ const NAME_MAX: usize = 15;
 
 /// A block major number, registered under a name in `/proc/devices` until dropped.
 ///
-/// Disks that take their numbers from it share ownership, so it is never given up under them.
-///
-/// # Invariants
-///
-/// `number` is registered under `name`, which has at most [`NAME_MAX`] bytes.
+/// Disks that take their numbers from it share ownership, so it is never given up under them. The
+/// last handle may be dropped anywhere; where waiting is impossible, a worker gives the number up a
+/// little later.
 ///
 /// # Examples
 ///
@@ -31,8 +31,18 @@ const NAME_MAX: usize = 15;
 /// # Ok::<(), Error>(())
 /// ```
 pub struct BlockMajor {
+    registration: LateDrop<Registration>,
+}
+
+/// A registration, whose drop may sleep.
+///
+/// # Invariants
+///
+/// `number` is registered under `name`, which ends with NUL.
+struct Registration {
     number: u32,
-    name: &'static CStr,
+    /// A copy, since a worker may need it when the driver's module is gone.
+    name: [c_char; NAME_MAX + 1],
 }
 
 impl BlockMajor {
@@ -44,23 +54,30 @@ impl BlockMajor {
         if name.to_bytes().len() > NAME_MAX {
             return Err(EINVAL);
         }
+        let mut copy = [0; NAME_MAX + 1];
+        for (to, from) in copy.iter_mut().zip(name.to_bytes()) {
+            *to = *from as c_char;
+        }
+        let pin = ModulePin::of_this_code()?;
         // SAFETY: The name is a valid string, which C copies; no number is asked for, and no probe
         // function is given.
         let number = unsafe { bindings::__register_blkdev(0, name.as_char_ptr(), None) };
         let number = u32::try_from(number).map_err(|_| Error::from_errno(number))?;
-        // INVARIANT: Just registered. If the allocation fails, it is dropped again.
-        Ok(Arc::new(Self { number, name }, GFP_KERNEL)?)
+        // INVARIANT: Just registered. If an allocation fails, it is dropped again.
+        let registration = Registration { number, name: copy };
+        let registration = LateDrop::new(pin, Ok(registration), GFP_KERNEL)?;
+        Ok(Arc::new(Self { registration }, GFP_KERNEL)?)
     }
 
     /// The number.
     pub fn number(&self) -> u32 {
-        self.number
+        self.registration.number
     }
 }
 
-impl Drop for BlockMajor {
+impl Drop for Registration {
     fn drop(&mut self) {
         // SAFETY: By the type invariant, the number is registered under this name.
-        unsafe { bindings::unregister_blkdev(self.number, self.name.as_char_ptr()) };
+        unsafe { bindings::unregister_blkdev(self.number, self.name.as_ptr()) };
     }
 }

@@ -23,6 +23,10 @@ use crate::{
         SECTOR_SHIFT, //
     },
     error::from_err_ptr,
+    late_drop::{
+        self,
+        LateDrop, //
+    },
     module::this_module,
     module_pin::ModulePin,
     prelude::*,
@@ -173,34 +177,37 @@ impl<T: Operations> GenDiskBuilder<T> {
 
     /// Builds the disk, which has no name in the system yet, with the driver's data for it.
     ///
-    /// `name` is cut to 31 bytes.
+    /// `name` is cut to 31 bytes. Another disk on the tag set may be frozen meanwhile.
     ///
     /// Fails with `EINVAL` if the name is empty, or the limits, the capacity or the numbers make
     /// no sense, `ENOMEM` if out of memory or a hardware queue could not be initialised, `EAGAIN`
     /// while the parameters of the module are being parsed, `ENOTSUPP` in a module for a kernel
-    /// without sysfs, or with what the initialiser fails with.
+    /// without sysfs, `EDEADLK` in a callback of the block layer or elsewhere where the caller cannot
+    /// wait for I/O, or with what the initialiser fails with.
     pub fn build(
         self,
         name: &CStr,
         queue_data: impl PinInit<T::QueueData, Error>,
     ) -> Result<NewDisk<T>> {
         self.validate(name)?;
+        late_drop::can_wait()?;
         let owner = this_module::<T::OwnerModule>();
-        let pin = ModulePin::new(owner)?;
+        let (pin, pin_of_disk) = (ModulePin::new(owner)?, ModulePin::new(owner)?);
         let operations = DiskOperations::new(owner)?;
         let data = KBox::pin_init(self.tag_set.disk_data(queue_data), GFP_KERNEL)?;
         let disk = self.alloc(&data)?;
         // SAFETY: Nobody else knows the disk yet.
         unsafe { self.fill(disk, name, operations) };
         // INVARIANT: Just allocated and filled in, not added.
-        Ok(NewDisk::new(Disk {
+        let disk = Disk {
             disk,
             added: false,
             data,
             tag_set: self.tag_set,
             _major: self.numbers.map(|numbers| numbers.major),
-            pin,
-        }))
+            pin: pin_of_disk,
+        };
+        Ok(NewDisk::new(LateDrop::new(pin, Ok(disk), GFP_KERNEL)?))
     }
 
     fn alloc(&self, data: &DiskData<T>) -> Result<NonNull<bindings::gendisk>> {
@@ -239,10 +246,9 @@ impl<T: Operations> GenDiskBuilder<T> {
         }
         // SAFETY: By the safety requirement. The disk owns its operations now, for which dropping
         // it accounts.
-        unsafe {
-            (*disk).fops = operations.into_raw();
-            bindings::set_capacity(disk, self.capacity.0);
-        }
+        unsafe { (*disk).fops = operations.into_raw() };
+        // SAFETY: By the safety requirement.
+        unsafe { bindings::set_capacity(disk, self.capacity.0) };
         if let Some(numbers) = &self.numbers {
             // SAFETY: By the safety requirement. `validate` has seen that the numbers fit.
             unsafe {

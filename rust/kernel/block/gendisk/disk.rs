@@ -16,6 +16,10 @@ use crate::{
         },
     },
     error::to_result,
+    late_drop::{
+        self,
+        LateDrop, //
+    },
     module::this_module,
     module_pin::ModulePin,
     prelude::*,
@@ -109,7 +113,7 @@ impl<T: Operations> Drop for Disk<T> {
 
 /// A disk that is built, and not yet added to the system.
 ///
-/// Dropping it leaves nothing behind.
+/// Dropping it leaves nothing behind. It may be dropped anywhere, like a [`GenDisk`].
 ///
 /// # Examples
 ///
@@ -123,11 +127,11 @@ impl<T: Operations> Drop for Disk<T> {
 /// ```
 #[must_use = "a disk is of no use before it is added"]
 pub struct NewDisk<T: Operations> {
-    disk: Disk<T>,
+    disk: LateDrop<Disk<T>>,
 }
 
 impl<T: Operations> NewDisk<T> {
-    pub(super) fn new(disk: Disk<T>) -> Self {
+    pub(super) fn new(disk: LateDrop<Disk<T>>) -> Self {
         Self { disk }
     }
 
@@ -141,14 +145,16 @@ impl<T: Operations> NewDisk<T> {
     /// I/O may be served before this returns.
     ///
     /// Fails with `EEXIST` or `EBUSY` if the name or a number is taken, `ENOMEM` if memory is
-    /// short. Then the disk is gone.
+    /// short, `EDEADLK` in a callback of the block layer or elsewhere where the caller cannot wait
+    /// for I/O. Then the disk is gone.
     pub fn add(mut self) -> Result<GenDisk<T>> {
+        late_drop::can_wait()?;
         let disk = self.disk.disk.as_ptr();
         let owner = this_module::<T::OwnerModule>().as_ptr();
         // SAFETY: By the type invariant of `Disk`, it is allocated, and was not added before.
         to_result(unsafe { bindings::blk_add_disk(disk, owner) })?;
         // INVARIANT: It is added now.
-        self.disk.added = true;
+        self.disk.as_mut().added = true;
         Ok(GenDisk { disk: self.disk })
     }
 }
@@ -158,7 +164,9 @@ impl<T: Operations> NewDisk<T> {
 /// Dropping it waits until all I/O has ended, takes it off the system, then drops the driver's data
 /// for it. Who has it open keeps a dead disk, and the driver's module.
 ///
-/// It must not be dropped where sleeping is not allowed, nor by what ends its I/O.
+/// It may be dropped anywhere. In a callback of the block layer, an interrupt, under a spinlock, or
+/// in a NOIO scope, dropping it does not wait: a worker does, and the disk goes a little later. A
+/// kernel without `CONFIG_PREEMPT_COUNT` leaves it to the worker always.
 ///
 /// A module that leaks it, by [`mem::forget`](core::mem::forget) or in a `static`, is never gone:
 /// whoever unloads it waits for ever.
@@ -205,7 +213,7 @@ impl<T: Operations> NewDisk<T> {
 /// # Ok::<(), Error>(())
 /// ```
 pub struct GenDisk<T: Operations> {
-    disk: Disk<T>,
+    disk: LateDrop<Disk<T>>,
 }
 
 impl<T: Operations> GenDisk<T> {
@@ -219,3 +227,6 @@ impl<T: Operations> GenDisk<T> {
         &self.disk.tag_set
     }
 }
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod tests;

@@ -5,6 +5,7 @@
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
 use super::{
+    context::memalloc_noio,
     map::QueueKind,
     Operations,
     Queues, //
@@ -168,9 +169,18 @@ impl<T: Operations> Slot<T> {
 /// # Invariants
 ///
 /// It owns all slots of the chain, which ends with null.
-struct Chain<T: Operations>(*mut Slot<T>);
+pub(super) struct Chain<T: Operations>(*mut Slot<T>);
 
 impl<T: Operations> Chain<T> {
+    fn new() -> Self {
+        // INVARIANT: There is none.
+        Self(ptr::null_mut())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_null()
+    }
+
     /// Takes over `slot`.
     ///
     /// # Safety
@@ -215,7 +225,9 @@ impl<T: Operations> Drop for Chain<T> {
             // SAFETY: By the type invariant, the chain owns the slot, which `install` has made.
             let slot = unsafe { KBox::from_raw(self.0) };
             self.0 = slot.next;
-            drop(KBox::into_pin(slot));
+            // Data of the driver that changes the number of queues when it is dropped would have
+            // more of its kind dropped, without end; in a NOIO scope, it cannot.
+            memalloc_noio(|| drop(KBox::into_pin(slot)));
         }
     }
 }
@@ -240,8 +252,7 @@ pub(super) struct Retired<T: Operations> {
 impl<T: Operations> Retired<T> {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            // INVARIANT: The chain is empty.
-            chain <- SpinLock::new(Chain(ptr::null_mut()), RETIRED_NAME, static_lock_class!()),
+            chain <- SpinLock::new(Chain::new(), RETIRED_NAME, static_lock_class!()),
         })
     }
 
@@ -291,14 +302,8 @@ impl<T: Operations> Retired<T> {
         unsafe { self.chain.lock().push(slot) };
     }
 
-    /// Drops all that was retired before, after running `wait` outside of spinlocks.
-    ///
-    /// `wait` waits for the callbacks that run.
-    pub(super) fn reap(&self, wait: impl FnOnce()) {
-        // INVARIANT: The chain that is left is empty.
-        let chain = mem::replace(&mut *self.chain.lock(), Chain(ptr::null_mut()));
-        if !chain.0.is_null() {
-            wait();
-        }
+    /// Gives up all that was retired before, which callbacks that run may still need.
+    pub(super) fn take(&self) -> Chain<T> {
+        mem::replace(&mut *self.chain.lock(), Chain::new())
     }
 }

@@ -6,6 +6,7 @@
 
 use super::{
     disk_data::DiskData,
+    hw_queue::Chain,
     shared::Shared,
     vtable::Vtable,
     Context,
@@ -17,6 +18,12 @@ use crate::{
     bindings,
     cpu::nr_cpu_ids,
     error::to_result,
+    late_drop::{
+        self,
+        LateDrop, //
+    },
+    module::this_module,
+    module_pin::ModulePin,
     prelude::*,
     static_lock_class,
     sync::{
@@ -68,15 +75,23 @@ static RESIZE_NAME: &CStr = c"block_mq_resize";
 /// # Ok::<(), Error>(())
 /// ```
 ///
+/// The last handle may be dropped anywhere. Where waiting is impossible, a worker frees the
+/// requests a little later.
+pub struct TagSet<T: Operations> {
+    set: LateDrop<Set<T>>,
+}
+
+/// A tag set, whose drop waits.
+///
 /// # Invariants
 ///
 /// `inner` is allocated with the vtable of `T`, and its `driver_data` points to `shared`.
 #[pin_data(PinnedDrop)]
-pub struct TagSet<T: Operations> {
+struct Set<T: Operations> {
     #[pin]
     shared: Shared<T>,
-    /// Held while hardware queues come or go other than under locks of C, until what was retired
-    /// meanwhile is reaped.
+    /// Held while hardware queues come or go other than under locks of C, until callbacks do not
+    /// need any more what was retired meanwhile.
     #[pin]
     resize: Mutex<()>,
     #[pin]
@@ -84,10 +99,10 @@ pub struct TagSet<T: Operations> {
 }
 
 // SAFETY: C's tag set is synchronised, and the driver's data is `Send` and `Sync`.
-unsafe impl<T: Operations> Send for TagSet<T> {}
+unsafe impl<T: Operations> Send for Set<T> {}
 
 // SAFETY: As above.
-unsafe impl<T: Operations> Sync for TagSet<T> {}
+unsafe impl<T: Operations> Sync for Set<T> {}
 
 impl<T: Operations> TagSet<T> {
     /// How many maps a driver has a use for: the last is that of the queues it polls.
@@ -100,14 +115,18 @@ impl<T: Operations> TagSet<T> {
     /// Makes a tag set.
     ///
     /// Fails with `EINVAL` if an option makes no sense or asks for polled queues of a driver that
-    /// does not poll, `ENOMEM` if memory is short, or with what the initialisers fail with.
+    /// does not poll, `ENOMEM` if memory is short, `EAGAIN` while the parameters of the module are
+    /// being parsed, `ENOTSUPP` in a module for a kernel without sysfs, or with what the
+    /// initialisers fail with.
     pub fn new(
         options: TagSetOptions,
         data: impl PinInit<T::TagSetData, Error>,
     ) -> Result<Arc<Self>> {
         let counts = options.queues.validate(nr_cpu_ids(), Self::MOST_MAPS)?;
-        Arc::pin_init(
-            try_pin_init!(&this in Self {
+        let pin = ModulePin::new(this_module::<T::OwnerModule>())?;
+        let set = LateDrop::new(
+            pin,
+            try_pin_init!(&this in Set {
                 shared <- Shared::new(counts, data),
                 resize <- Mutex::new((), RESIZE_NAME, static_lock_class!()),
                 // INVARIANT: `shared` is initialised, and `this` does not move.
@@ -121,49 +140,51 @@ impl<T: Operations> TagSet<T> {
                 }),
             }? Error),
             GFP_KERNEL,
-        )
+        )?;
+        Ok(Arc::new(Self { set }, GFP_KERNEL)?)
     }
 
     /// What the driver keeps for the tag set.
     pub fn data(&self) -> &T::TagSetData {
-        &self.shared.data
+        &self.set.shared.data
     }
 
     /// How many hardware queues each disk has now.
     pub fn queue_counts(&self) -> QueueCounts {
-        self.shared.maps.mapped()
+        self.set.shared.maps.mapped()
     }
 
     /// How many requests each hardware queue has, which may be less than was asked for.
     pub fn depth(&self) -> u32 {
-        // SAFETY: By the type invariant; the field does not change any more.
-        unsafe { (*self.inner.get()).queue_depth }
+        // SAFETY: By the invariants of `Set`; the field does not change any more.
+        unsafe { (*self.set.inner.get()).queue_depth }
     }
 
     /// Changes the number of hardware queues of all disks on the tag set, while they are in use.
     ///
     /// Waits until their requests have ended, and until callbacks that may sleep have returned. So
-    /// it must not be called from a callback of the driver, nor with a lock held that ending a
-    /// request needs, or such a callback.
+    /// it must not be called with a lock held that ending a request needs, or such a callback.
     ///
     /// There can be queues for reads, or polled ones, only if there were some of that kind, or of
     /// the kind behind it, when the tag set was made.
     ///
     /// Fails with `EINVAL` if the counts make no sense for this tag set, `ENOMEM` if the queues
-    /// could not be made. After a failure the old counts are in force.
+    /// could not be made, `EDEADLK` in a callback of the block layer or elsewhere where the caller
+    /// cannot wait for I/O. After a failure the old counts are in force.
     ///
     /// C makes every queue anew, also those that are to stay. If it finds no memory for one of
     /// these, it tries again; if it finds none then, it follows a null pointer before this returns,
     /// and before any code of a driver can: the kernel reports that, and the tag set with its disks
     /// is out of use for good.
     pub fn set_queue_counts(&self, counts: QueueCounts) -> Result {
-        // SAFETY: By the type invariant; the field does not change any more.
-        let maps = unsafe { (*self.inner.get()).nr_maps };
+        // SAFETY: By the invariants of `Set`; the field does not change any more.
+        let maps = unsafe { (*self.set.inner.get()).nr_maps };
         let counts = counts.validate(nr_cpu_ids(), maps)?;
         let total = counts.total().ok_or(EINVAL)?.try_into()?;
+        late_drop::can_wait()?;
 
-        let resize = self.resize.lock();
-        let change = self.shared.change.begin(&resize);
+        let resize = self.set.resize.lock();
+        let change = self.set.shared.change.begin(&resize);
         // C may use again what it took down last time, so no callback may know that any more. One
         // that must not sleep has been waited for. Later ones may know, though their requests have
         // ended, what C takes down now; that is on the lists of CPU notifiers to the end of this
@@ -171,17 +192,19 @@ impl<T: Operations> TagSet<T> {
         if T::Context::MAY_SLEEP {
             self.wait_for_callbacks();
         }
-        self.shared.maps.ask(counts);
-        // SAFETY: By the type invariant.
-        unsafe { bindings::blk_mq_update_nr_hw_queues(self.inner.get(), total) };
+        self.set.shared.maps.ask(counts);
+        // SAFETY: By the invariants of `Set`.
+        unsafe { bindings::blk_mq_update_nr_hw_queues(self.set.inner.get(), total) };
         drop(change);
         // Whoever wanted to start them meanwhile may have been unable to.
         //
-        // SAFETY: By the type invariant.
-        unsafe { bindings::blk_start_all_queues(self.inner.get()) };
-        self.reap_locked();
-        let mapped = self.shared.maps.mapped();
-        self.shared.maps.ask(mapped);
+        // SAFETY: By the invariants of `Set`.
+        unsafe { bindings::blk_start_all_queues(self.set.inner.get()) };
+        let gone = self.gone();
+        let mapped = self.set.shared.maps.mapped();
+        self.set.shared.maps.ask(mapped);
+        drop(resize);
+        drop(gone);
         if mapped == counts {
             Ok(())
         } else {
@@ -194,7 +217,7 @@ impl<T: Operations> TagSet<T> {
         &self,
         data: impl PinInit<T::QueueData, Error>,
     ) -> impl PinInit<DiskData<T>, Error> {
-        DiskData::new(Vtable::<T>::tick, self.shared.change.clone(), data)
+        DiskData::new(Vtable::<T>::tick, self.set.shared.change.clone(), data)
     }
 
     /// Runs `f`, which makes or exits hardware queues, while their number does not change.
@@ -202,33 +225,43 @@ impl<T: Operations> TagSet<T> {
         &self,
         f: impl FnOnce(*mut bindings::blk_mq_tag_set) -> R,
     ) -> R {
-        let _resize = self.resize.lock();
-        let result = f(self.inner.get());
-        self.reap_locked();
+        let resize = self.set.resize.lock();
+        let result = f(self.set.inner.get());
+        let gone = self.gone();
+        drop(resize);
+        drop(gone);
         result
     }
 
     /// Waits for the callbacks that run, then drops the data of hardware queues that are gone.
     pub(crate) fn reap(&self) {
         // What a change of the number of queues retires may still be needed by that change.
-        let _resize = self.resize.lock();
-        self.reap_locked();
+        let resize = self.set.resize.lock();
+        let gone = self.gone();
+        drop(resize);
+        drop(gone);
     }
 
-    /// The same, with `resize` held.
-    fn reap_locked(&self) {
-        self.shared.retired.reap(|| self.wait_for_callbacks());
+    /// What [`Self::reap`] drops, no callback needing it any more.
+    ///
+    /// `resize` is held. To drop it is code of the driver, which `resize` is not held for.
+    fn gone(&self) -> Chain<T> {
+        let gone = self.set.shared.retired.take();
+        if !gone.is_empty() {
+            self.wait_for_callbacks();
+        }
+        gone
     }
 
     /// Waits until the callbacks have returned that run now and lend what they were called with.
     fn wait_for_callbacks(&self) {
-        // SAFETY: By the type invariant.
-        unsafe { bindings::blk_mq_wait_quiesce_done(self.inner.get()) };
+        // SAFETY: By the invariants of `Set`.
+        unsafe { bindings::blk_mq_wait_quiesce_done(self.set.inner.get()) };
     }
 }
 
 #[pinned_drop]
-impl<T: Operations> PinnedDrop for TagSet<T> {
+impl<T: Operations> PinnedDrop for Set<T> {
     fn drop(self: Pin<&mut Self>) {
         // SAFETY: By the type invariant. Every disk on it holds a reference, so there is none.
         unsafe { bindings::blk_mq_free_tag_set(self.inner.get()) };

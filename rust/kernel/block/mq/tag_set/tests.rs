@@ -35,7 +35,7 @@ mod suite {
             Some(done)
         };
 
-        let resize = tags.resize.lock();
+        let resize = tags.set.resize.lock();
         freeze();
         assert_eq!(goes_through(), Some(true));
         let fails_halfway = || -> Result {
