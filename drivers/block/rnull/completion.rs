@@ -90,7 +90,6 @@ pub(crate) struct Later<T: Operations<Timer = Timer>> {
     #[pin]
     pub(crate) polled: Waiting<T>,
     /// Those of any other that came together, if the disk has a timer. One alone has its own.
-    #[pin]
     delayed: DelayLine<T>,
 }
 
@@ -102,7 +101,7 @@ impl<T: Operations<RequestData = Command, Timer = Timer>> Later<T> {
         };
         try_pin_init!(Self {
             polled <- Waiting::new(),
-            delayed <- DelayLine::new(delay),
+            delayed: DelayLine::new(delay)?,
         })
     }
 }

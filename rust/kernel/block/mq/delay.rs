@@ -11,6 +11,9 @@ use super::{
 };
 use crate::{
     bindings,
+    late_drop::LateDrop,
+    module::this_module,
+    module_pin::ModulePin,
     prelude::*,
     static_lock_class,
     sync::SpinLockIrq,
@@ -22,11 +25,14 @@ use core::mem::offset_of;
 /// Requests that wait for a time which is the same for all, then go on in [`Operations::due`].
 ///
 /// The first to come is the first to be due, so one timer does for any number of them. It is
-/// started only when nobody waits yet, and all that are due go on together. For one request alone
+/// started only when none waits yet, and all that are due go on together; of very many, 128 at a
+/// time, since they hold up their CPU. For one request alone
 /// its own timer costs less: [`Started::delay`](super::Started::delay). To have a line for each
 /// hardware queue, keep it in [`Operations::HwData`].
 ///
-/// Dropping it ends all requests in it with [`BlkStatus::IOERR`](crate::block::BlkStatus::IOERR).
+/// Dropping it ends all requests in it with [`BlkStatus::IOERR`](crate::block::BlkStatus::IOERR),
+/// after waiting for `due` to return. It may be dropped anywhere, also by `due`: where waiting is
+/// impossible, a worker does that a little later.
 ///
 /// # Examples
 ///
@@ -37,7 +43,7 @@ use core::mem::offset_of;
 ///     time::Delta,
 /// };
 ///
-/// fn init_hw_queue<T: Operations<Timer = Timer>>() -> impl PinInit<DelayLine<T>> {
+/// fn init_hw_queue<T: Operations<Timer = Timer>>() -> impl PinInit<DelayLine<T>, Error> {
 ///     DelayLine::new(Delta::from_micros(10))
 /// }
 ///
@@ -54,13 +60,18 @@ use core::mem::offset_of;
 ///     }
 /// }
 /// ```
+pub struct DelayLine<T: Operations<Timer = Timer>> {
+    line: LateDrop<Line<T>>,
+}
+
+/// A line, whose drop waits for its timer.
 ///
 /// # Invariants
 ///
 /// `timer` is set up by `hrtimer_setup` for [`Self::expired`]. The deadlines in `waiting` never
 /// decrease.
 #[pin_data(PinnedDrop)]
-pub struct DelayLine<T: Operations<Timer = Timer>> {
+struct Line<T: Operations<Timer = Timer>> {
     #[pin]
     timer: Opaque<bindings::hrtimer>,
     /// In nanoseconds, not negative.
@@ -68,6 +79,12 @@ pub struct DelayLine<T: Operations<Timer = Timer>> {
     #[pin]
     waiting: SpinLockIrq<Waiting<T>>,
 }
+
+/// How many requests are due at once at most.
+const MOST_AT_ONCE: usize = 128;
+
+/// For how long a timer leaves the CPU alone, in nanoseconds, before it comes with more.
+const PAUSE: i64 = 20_000;
 
 /// The name of a lock class, which has one address, as that of tag sets.
 static WAITING_NAME: &CStr = c"DelayLine::waiting";
@@ -81,16 +98,36 @@ struct Waiting<T: Operations> {
 }
 
 // SAFETY: C's timer belongs to no thread, and the requests are `Send`.
-unsafe impl<T: Operations<Timer = Timer>> Send for DelayLine<T> {}
+unsafe impl<T: Operations<Timer = Timer>> Send for Line<T> {}
 
 // SAFETY: C locks the timer, and the requests are under a lock.
-unsafe impl<T: Operations<Timer = Timer>> Sync for DelayLine<T> {}
+unsafe impl<T: Operations<Timer = Timer>> Sync for Line<T> {}
 
 impl<T: Operations<Timer = Timer>> DelayLine<T> {
     /// Makes one in which requests wait for `delay`, or not at all if that is negative.
-    pub fn new(delay: Delta) -> impl PinInit<Self> {
+    ///
+    /// Fails with `ENOMEM` if memory is short, `EAGAIN` while the parameters of the module are being
+    /// parsed, `ENOTSUPP` in a module for a kernel without sysfs.
+    pub fn new(delay: Delta) -> Result<Self> {
         const_assert!(T::HAS_DUE);
-        pin_init!(Self {
+        let pin = ModulePin::new(this_module::<T::OwnerModule>())?;
+        let line = LateDrop::new(pin, Line::new(delay), GFP_KERNEL)?;
+        Ok(Self { line })
+    }
+
+    /// Takes all of `requests`, whose time begins now.
+    ///
+    /// Taking several at once costs less than one by one.
+    pub fn push(&self, requests: &mut RequestList<T>) {
+        if !requests.is_empty() {
+            self.line.push(requests);
+        }
+    }
+}
+
+impl<T: Operations<Timer = Timer>> Line<T> {
+    fn new(delay: Delta) -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
             // INVARIANT: Set up here.
             timer <- Opaque::ffi_init(|slot| {
                 // SAFETY: `slot` is valid, and is pinned until `Drop` has cancelled the timer.
@@ -113,16 +150,11 @@ impl<T: Operations<Timer = Timer>> DelayLine<T> {
                 WAITING_NAME,
                 static_lock_class!(),
             ),
-        })
+        }? Error)
     }
 
-    /// Takes all of `requests`, whose time begins now.
-    ///
-    /// Taking several at once costs less than one by one.
-    pub fn push(&self, requests: &mut RequestList<T>) {
-        if requests.is_empty() {
-            return;
-        }
+    /// Takes all of `requests`, of which there is one at least.
+    fn push(&self, requests: &mut RequestList<T>) {
         let mut waiting = self.waiting.lock();
         // INVARIANT: The clock is read under the lock, and never goes back.
         let deadline = now().saturating_add(self.delay);
@@ -138,7 +170,7 @@ impl<T: Operations<Timer = Timer>> DelayLine<T> {
 
     /// Has the timer expire at `deadline`.
     ///
-    /// The lock is held, so one deadline does not overtake another.
+    /// The lock is held, or nothing else starts it: so one deadline does not overtake another.
     fn start(&self, deadline: i64) {
         // SAFETY: By the type invariant. C locks the timer against its callback.
         unsafe {
@@ -151,38 +183,51 @@ impl<T: Operations<Timer = Timer>> DelayLine<T> {
         };
     }
 
-    /// Takes the requests that are due, and sees to those that are not.
-    fn take_due(&self) -> RequestList<T> {
+    /// Takes requests that are due, and sees to those that are not. Also returns whether there may be
+    /// more that are due, for which the timer is not started yet.
+    fn take_due(&self) -> (RequestList<T>, bool) {
         let mut due = RequestList::new();
         let mut waiting = self.waiting.lock();
         let now = now();
-        while let Some(deadline) = waiting.requests.front().map(|rq| rq.timer().deadline()) {
+        for _ in 0..MOST_AT_ONCE {
+            let Some(deadline) = waiting.requests.front().map(|rq| rq.timer().deadline()) else {
+                waiting.armed = false;
+                return (due, false);
+            };
             if deadline > now {
                 self.start(deadline);
-                return due;
+                return (due, false);
             }
             if let Some(rq) = waiting.requests.pop_front() {
                 due.push_back(rq);
             }
         }
-        waiting.armed = false;
-        due
+        (due, true)
     }
 
     /// # Safety
     ///
-    /// C calls it for the timer in a `DelayLine<T>`, which is not dropped before this returns.
+    /// C calls it for the timer in a `Line<T>`.
     unsafe extern "C" fn expired(timer: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
-        // SAFETY: By the safety requirement, the result is in the same allocation, and valid.
-        let this = unsafe { &*timer.byte_sub(offset_of!(Self, timer)).cast::<Self>() };
-        T::due(this.take_due());
-        // If it is to expire again, `take_due` has started it.
+        // SAFETY: By the safety requirement, the result is in the same allocation.
+        let this = unsafe { timer.byte_sub(offset_of!(Self, timer)) }.cast::<Self>();
+        // SAFETY: Dropping the line waits for this to return; this does not drop it, as a drop in an
+        // interrupt is left to a worker.
+        let this = unsafe { &*this };
+        let (due, more) = this.take_due();
+        T::due(due);
+        if more {
+            // Only after the interrupt, so that the CPU gets to something else. Nothing else starts
+            // the timer, as it counts as armed.
+            this.start(now().saturating_add(PAUSE));
+        }
+        // If it is to expire again, it has been started.
         bindings::hrtimer_restart::HRTIMER_NORESTART
     }
 }
 
 #[pinned_drop]
-impl<T: Operations<Timer = Timer>> PinnedDrop for DelayLine<T> {
+impl<T: Operations<Timer = Timer>> PinnedDrop for Line<T> {
     fn drop(self: Pin<&mut Self>) {
         // Nobody can start it any more but its callback, which this waits for.
         //
@@ -197,3 +242,6 @@ fn now() -> i64 {
     // SAFETY: The function may be called anywhere but in an NMI.
     unsafe { bindings::ktime_get() }
 }
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod tests;
