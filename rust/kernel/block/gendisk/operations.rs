@@ -2,6 +2,11 @@
 
 //! What C finds at a disk until it has released it.
 //!
+//! An opener of a disk keeps its tag set. C does not: a task that submits I/O runs the hardware queue
+//! after it has given the request away, and to do so looks at the tag set, with no reference to the
+//! use of the disk. Meanwhile the request may have ended, and the disk be removed. But the task, or
+//! the task on whose behalf it does that, has the disk open.
+//!
 //! Whoever has a disk open gives up their reference to the driver's module first, then the one to
 //! the disk; when that is released, C looks for its operations once more. The module may be gone by
 //! then. So the operations are not in its memory, nor is what they point to.
@@ -10,7 +15,16 @@
 
 use crate::{
     bindings,
-    prelude::*, //
+    block::mq::{
+        memalloc_noio,
+        Operations,
+        TagSet, //
+    },
+    prelude::*,
+    sync::{
+        Arc,
+        ArcBorrow, //
+    },
 };
 use core::{
     mem::ManuallyDrop,
@@ -27,9 +41,12 @@ pub(super) struct DiskOperations {
 }
 
 impl DiskOperations {
-    /// Makes the operations of a disk that `owner` drives.
-    pub(super) fn new(owner: &'static ThisModule) -> Result<Self> {
+    /// Makes the operations of a disk that `owner` drives, whose `private_data` is to point to its
+    /// tag set.
+    pub(super) fn new<T: Operations>(owner: &'static ThisModule) -> Result<Self> {
         let table = bindings::block_device_operations {
+            open: Some(open::<T>),
+            release: Some(release::<T>),
             owner: owner.as_ptr(),
             free_disk: imp::FREE_DISK,
             ..pin_init::zeroed()
@@ -76,6 +93,41 @@ impl Drop for DiskOperations {
         // SAFETY: By the type invariant.
         drop(unsafe { KBox::from_raw(self.table.as_ptr()) });
     }
+}
+
+/// Called by C when a disk is opened, also for a partition of it. It is a part of the driver's
+/// module, which C holds until after [`release`].
+///
+/// # Safety
+///
+/// `private_data` of `disk` comes from [`Arc::as_ptr`] of a tag set that stays until the disk is
+/// removed.
+unsafe extern "C" fn open<T: Operations>(
+    disk: *mut bindings::gendisk,
+    _mode: bindings::blk_mode_t,
+) -> c_int {
+    // SAFETY: By the safety requirement.
+    let set = unsafe { (*disk).private_data }.cast::<TagSet<T>>();
+    // SAFETY: By the safety requirement. C opens a disk under a lock, under which the removal looks
+    // for openers later, so this one is not removed yet.
+    let set: Arc<_> = unsafe { ArcBorrow::from_raw(set) }.into();
+    // `release` takes it back.
+    let _ = Arc::into_raw(set);
+    0
+}
+
+/// Called by C once for each success of [`open`].
+///
+/// # Safety
+///
+/// As for [`open`].
+unsafe extern "C" fn release<T: Operations>(disk: *mut bindings::gendisk) {
+    // SAFETY: By the safety requirement.
+    let set = unsafe { (*disk).private_data }.cast::<TagSet<T>>();
+    // SAFETY: `open` has left a reference for this.
+    let set = unsafe { Arc::from_raw(set) };
+    // C holds a lock of the disk, which the driver's data in the set must not be dropped under.
+    memalloc_noio(|| drop(set));
 }
 
 /// Where this code is built in, it frees the operations when the disk is released.

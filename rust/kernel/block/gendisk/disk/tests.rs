@@ -18,6 +18,7 @@ mod suite {
             },
             Sectors, //
         },
+        error::from_err_ptr,
         new_spinlock, static_lock_class,
         sync::{
             atomic::{
@@ -29,6 +30,7 @@ mod suite {
             SpinLock, //
         },
     };
+    use core::ptr;
 
     /// Completed when what has it is dropped.
     struct Gone(Arc<Event>);
@@ -203,6 +205,29 @@ mod suite {
         tags.set_queue_counts(reads(2))?;
         tags.set_queue_counts(reads(1))?;
         drop(disk);
+        Ok(())
+    }
+
+    #[test]
+    fn an_opener_keeps_the_tag_set() -> Result {
+        let gone = Event::new()?;
+        let tags = tags(Some(Gone(gone.clone())))?;
+        let disk = disk(c"rust_test_open", tags, Queue::new(None, None, None))?;
+        // SAFETY: The disk was added, so C has its first partition, which is the whole.
+        let part = unsafe { (*disk.disk.disk.as_ptr()).part0 };
+        // SAFETY: As above.
+        let number = unsafe { (*part).bd_dev };
+        // To be read only: C's `BLK_OPEN_READ`.
+        //
+        // SAFETY: No holder is given, so there are no operations of it either.
+        let file = from_err_ptr(unsafe {
+            bindings::bdev_file_open_by_dev(number, 1, ptr::null_mut(), ptr::null())
+        })?;
+        drop(disk);
+        assert!(!gone.happened.load(Relaxed));
+        // SAFETY: The file is ours, and not used again.
+        unsafe { bindings::bdev_fput(file) };
+        gone.completion.wait_for_completion();
         Ok(())
     }
 }
