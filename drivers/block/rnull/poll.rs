@@ -13,7 +13,8 @@ use kernel::{
             Operations,
             RequestList,
             Started,
-            TimedOut, //
+            TimedOut,
+            TimeoutAction, //
         },
         BlkStatus, //
     },
@@ -52,10 +53,16 @@ impl<T: Operations<RequestData = Command>> Waiting<T> {
         command::end_all(requests, batch)
     }
 
-    /// Ends a request that nobody has polled for in time; returns whether it was still here.
-    pub(crate) fn give_up(&self, rq: TimedOut<'_, T>) -> bool {
-        // Whoever takes it out of the list is the one to end it.
+    /// Ends a request that was not polled for in time, if it is still here.
+    pub(crate) fn give_up<'t>(
+        &self,
+        rq: TimedOut<'t, T>,
+    ) -> Result<TimeoutAction<'t>, TimedOut<'t, T>> {
+        // What takes it out of the list is what ends it.
         let taken = self.requests.lock().remove(rq);
-        taken.map(|rq| rq.end(Err(BlkStatus::TIMEOUT))).is_ok()
+        taken.map(|(rq, done)| {
+            rq.end(Err(BlkStatus::TIMEOUT));
+            done
+        })
     }
 }

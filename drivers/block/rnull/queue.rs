@@ -116,18 +116,25 @@ impl<C: Context> Operations for Null<C> {
 
     fn timeout<'t>(rq: TimedOut<'t, Self>) -> TimeoutAction<'t> {
         let (hw, tag) = (rq.hw_queue(), rq.tag());
-        if hw.kind() != QueueKind::Poll {
-            rq.data().mark_late();
-            // If it was not lost, whoever serves it has it still, and will end it with this status.
-            if let Ok(rq) = rq.claim() {
-                rq.complete();
+        let answer = if hw.kind() == QueueKind::Poll {
+            match hw.data().polled.give_up(rq) {
+                Ok(done) => done,
+                // It was polled for at the last moment.
+                Err(rq) => return rq.reset_timer(),
             }
-        } else if !hw.data().polled.give_up(rq) {
-            // It was polled for at the last moment.
-            return TimeoutAction::DONE;
-        }
+        } else {
+            rq.data().mark_late();
+            match rq.claim() {
+                Ok((rq, done)) => {
+                    rq.complete();
+                    done
+                }
+                // It was not lost: what serves it has it still, and will end it with this status.
+                Err(rq) => rq.reset_timer(),
+            }
+        };
         pr_info!("rq with tag {tag} timed out\n");
-        TimeoutAction::DONE
+        answer
     }
 }
 

@@ -11,10 +11,13 @@
 //!    queue_rq: Idle --start--> Started --end, requeue, batch--> (block layer)
 //!                                | ^
 //!                                | +-- expired: after a delay
-//!                                | +-- pop, remove: from a list
-//!                                | +-- claim: of a parked request, on timeout
+//!                                | +-- pop: from a list
 //!                                |
 //!                                +--delay, push, park--> (timer, list, nobody)
+//!                                |                             |
+//!                                |             Overdue <-------+ remove, claim: on timeout
+//!                                |                |
+//!                                |                +--end, requeue, complete
 //!                                |
 //!                                +--complete--> Completing --end, requeue--> (block layer)
 //! ```
@@ -157,6 +160,7 @@ pub use self::{
         Idle,
         NoTimer,
         Op,
+        Overdue,
         Refused,
         Request,
         RequestTimer,

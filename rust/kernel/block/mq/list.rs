@@ -6,9 +6,11 @@
 
 use super::{
     Operations,
+    Overdue,
     Request,
     Started,
-    TimedOut, //
+    TimedOut,
+    TimeoutAction, //
 };
 use crate::bindings;
 use core::{
@@ -250,19 +252,22 @@ impl<T: Operations> RequestList<T> {
         mem::replace(self, Self::new())
     }
 
-    /// Takes over a request that timed out.
+    /// Takes over a request that timed out, with the answer that it does not time out again.
     ///
     /// Takes time in proportion to the length of the list.
     ///
     /// # Errors
     ///
     /// Fails if the request is not in this list.
-    pub fn remove<'t>(&mut self, rq: TimedOut<'t, T>) -> Result<Started<T>, TimedOut<'t, T>> {
+    pub fn remove<'t>(
+        &mut self,
+        rq: TimedOut<'t, T>,
+    ) -> Result<(Overdue<T>, TimeoutAction<'t>), TimedOut<'t, T>> {
         if !self.list.remove(rq.as_ptr()) {
             return Err(rq);
         }
-        // SAFETY: By the type invariant, the list owned the request, which is not null.
-        Ok(unsafe { Started::from_raw(NonNull::new_unchecked(Request::cast_from(rq.as_ptr()))) })
+        // SAFETY: By the type invariant, the list owned the request.
+        Ok(unsafe { rq.take_over() })
     }
 }
 

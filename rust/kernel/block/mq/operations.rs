@@ -231,7 +231,8 @@ pub trait Operations: Sized + 'static {
     /// Decides about a request that has not ended within the timeout of the tag set.
     ///
     /// May sleep. It can run while the owner of the request ends it, so what it sees is the shared
-    /// view only; see [`TimedOut`] for the ways to take the request over.
+    /// view only; see [`TimedOut`] for the ways to take the request over. Without that, the answer
+    /// is to ask for more time.
     fn timeout<'t>(_rq: TimedOut<'t, Self>) -> TimeoutAction<'t> {
         build_error!(VTABLE_DEFAULT_ERROR)
     }

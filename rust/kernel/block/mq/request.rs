@@ -32,6 +32,7 @@ pub use self::{
     },
     started::Started,
     timeout::{
+        Overdue,
         TimedOut,
         TimeoutAction, //
     },

@@ -129,10 +129,13 @@ mod suite {
 
         fn timeout<'t>(rq: TimedOut<'t, Self>) -> TimeoutAction<'t> {
             rq.queue_data().note(Callback::Timeout);
-            if let Ok(rq) = rq.claim() {
-                rq.complete();
+            match rq.claim() {
+                Ok((rq, done)) => {
+                    rq.complete();
+                    done
+                }
+                Err(rq) => rq.reset_timer(),
             }
-            TimeoutAction::DONE
         }
 
         fn complete(rq: Completing<Self>) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A request that took too long, which somebody else may own.
+//! A request that took too long, which may have another owner.
 
 use super::super::{
     context::Invariant,
@@ -11,17 +11,25 @@ use super::{
     Request,
     Started, //
 };
-use crate::bindings;
+use crate::{
+    bindings,
+    block::BlkResult, //
+};
 use core::{
     marker::PhantomData,
+    ops::Deref,
     ptr::NonNull, //
 };
 
 /// What is to become of a request that timed out: C's `enum blk_eh_timer_return`.
 ///
+/// There are two. [`TimedOut::reset_timer`] asks for more time. The other says that the request has
+/// timed out for good, after which C does not ask again; it comes with the request, from
+/// [`TimedOut::claim`] or [`RequestList::remove`](super::super::RequestList::remove). So a request
+/// that still has another owner, or none, never goes without a timer.
+///
 /// Each answer is sound, whatever has become of the request: C sets its timer, and marks it, before
-/// it puts the reference to it. That more time is asked for through the request
-/// ([`TimedOut::reset_timer`]) only stops a handler that has taken it over from asking by mistake.
+/// it puts the reference to it.
 #[must_use = "the timeout handler returns it"]
 pub struct TimeoutAction<'t> {
     answer: bindings::blk_eh_timer_return,
@@ -29,12 +37,6 @@ pub struct TimeoutAction<'t> {
 }
 
 impl TimeoutAction<'_> {
-    /// The request has ended, or its owner will end it. It does not time out again.
-    pub const DONE: Self = Self {
-        answer: bindings::blk_eh_timer_return_BLK_EH_DONE,
-        _callback: PhantomData,
-    };
-
     pub(in super::super) fn as_raw(&self) -> bindings::blk_eh_timer_return {
         self.answer
     }
@@ -53,9 +55,9 @@ impl TimeoutAction<'_> {
 ///
 /// fn timeout<'t, T: Operations>(rq: TimedOut<'t, T>) -> TimeoutAction<'t> {
 ///     match rq.claim() {
-///         Ok(rq) => {
+///         Ok((rq, done)) => {
 ///             rq.end(Err(BlkStatus::TIMEOUT));
-///             TimeoutAction::DONE
+///             done
 ///         }
 ///         // Its owner is working on it.
 ///         Err(rq) => rq.reset_timer(),
@@ -86,7 +88,7 @@ impl<'t, T: Operations> TimedOut<'t, T> {
         }
     }
 
-    /// The request, for comparison.
+    /// The request.
     pub(in super::super) fn as_ptr(&self) -> *mut bindings::request {
         self.rq.as_ptr().cast()
     }
@@ -116,19 +118,33 @@ impl<'t, T: Operations> TimedOut<'t, T> {
         unsafe { HwQueue::from_raw(NonNull::new_unchecked((*self.as_ptr()).mq_hctx)) }
     }
 
-    /// Takes over a request that was parked.
+    /// Takes over a request that was parked, with the answer that it does not time out again.
     ///
     /// # Errors
     ///
     /// Fails if it was not parked, or has been taken over.
-    pub fn claim(self) -> Result<Started<T>, Self> {
+    pub fn claim(self) -> Result<(Overdue<T>, TimeoutAction<'t>), Self> {
         // SAFETY: By the type invariant. Nobody has exclusive access to the private part.
         if unsafe { (*Request::command_of(self.rq.as_ptr())).claim() } {
             // SAFETY: `park` gave up a started request, and only one `claim` gets it.
-            Ok(unsafe { Started::from_raw(self.rq) })
+            Ok(unsafe { self.take_over() })
         } else {
             Err(self)
         }
+    }
+
+    /// Makes it the caller's.
+    ///
+    /// # Safety
+    ///
+    /// The caller takes over a request that a [`Started`] has owned.
+    pub(in super::super) unsafe fn take_over(self) -> (Overdue<T>, TimeoutAction<'t>) {
+        let done = TimeoutAction {
+            answer: bindings::blk_eh_timer_return_BLK_EH_DONE,
+            _callback: PhantomData,
+        };
+        // SAFETY: By the safety requirement.
+        (Overdue(unsafe { Started::from_raw(self.rq) }), done)
     }
 
     /// Gives the request the same time again.
@@ -137,5 +153,53 @@ impl<'t, T: Operations> TimedOut<'t, T> {
             answer: bindings::blk_eh_timer_return_BLK_EH_RESET_TIMER,
             _callback: PhantomData,
         }
+    }
+}
+
+/// A request that was taken over because it took too long.
+///
+/// C does not ask about it again. So it can only be ended or queued again: were it parked, nothing
+/// would ever bring it back. Dropping it ends it with
+/// [`BlkStatus::IOERR`](crate::block::BlkStatus::IOERR).
+///
+/// # Examples
+///
+/// ```
+/// use kernel::block::{mq::{Operations, Overdue}, BlkStatus};
+///
+/// fn once_more<T: Operations>(rq: Overdue<T>, lost: bool) {
+///     if lost {
+///         rq.requeue();
+///     } else {
+///         rq.end(Err(BlkStatus::TIMEOUT));
+///     }
+/// }
+/// ```
+#[must_use = "dropping a request ends it with an I/O error"]
+pub struct Overdue<T: Operations>(Started<T>);
+
+impl<T: Operations> Overdue<T> {
+    /// Ends the request, as [`Started::end`].
+    pub fn end(self, result: BlkResult) {
+        self.0.end(result);
+    }
+
+    /// Has [`Operations::complete`] called, as [`Started::complete`].
+    pub fn complete(self) {
+        self.0.complete();
+    }
+
+    /// Has the request queued again, as [`Started::requeue`]. When it is started then, its time
+    /// begins anew.
+    pub fn requeue(self) {
+        self.0.requeue();
+    }
+}
+
+impl<T: Operations> Deref for Overdue<T> {
+    type Target = Request<T>;
+
+    fn deref(&self) -> &Request<T> {
+        &self.0
     }
 }

@@ -10,10 +10,10 @@ pub fn case<'t, T: Operations>(rq: TimedOut<'t, T>) -> TimeoutAction<'t> {
     #[cfg(bad)]
     let taken = {
         let _ = rq.claim();
-        Err::<(), _>(rq) //~ ERROR E0382: use of moved value
+        Err::<((), _), _>(rq) //~ ERROR E0382: use of moved value
     };
     match taken {
-        Ok(_) => TimeoutAction::DONE,
+        Ok((_, done)) => done,
         Err(rq) => rq.reset_timer(),
     }
 }

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! That one request was taken over says nothing of another.
+
+use kernel::block::mq::{Operations, TimedOut, TimeoutAction};
+
+pub fn case<'t, 'other, T: Operations>(
+    rq: TimedOut<'t, T>,
+    other: TimedOut<'other, T>,
+) -> TimeoutAction<'t> {
+    match other.claim() {
+        #[cfg(bad)]
+        Ok((_, done)) => return done, //~ ERROR lifetime may not live long enough //~ ERROR lifetime may not live long enough
+        #[cfg(not(bad))]
+        Ok(_) => (),
+        Err(_) => (),
+    }
+    rq.reset_timer()
+}
