@@ -11,6 +11,7 @@ use kernel::{
         mq::{
             Batch,
             Operations,
+            PendingList,
             RequestList,
             Started,
             TimedOut,
@@ -27,13 +28,13 @@ use kernel::{
 #[pin_data]
 pub(crate) struct Waiting<T: Operations> {
     #[pin]
-    requests: SpinLock<RequestList<T>>,
+    requests: SpinLock<PendingList<T>>,
 }
 
 impl<T: Operations<RequestData = Command>> Waiting<T> {
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            requests <- new_spinlock!(RequestList::new(), "Waiting::requests"),
+            requests <- new_spinlock!(PendingList::new(), "Waiting::requests"),
         })
     }
 

@@ -115,6 +115,8 @@ mod batch;
 
 mod delay;
 
+mod pending;
+
 mod list;
 
 mod request;
@@ -153,6 +155,7 @@ pub use self::{
         QueueKind, //
     },
     operations::Operations,
+    pending::PendingList,
     plug::PlugList,
     queues::Queues,
     request::{

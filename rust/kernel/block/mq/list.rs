@@ -6,11 +6,8 @@
 
 use super::{
     Operations,
-    Overdue,
     Request,
-    Started,
-    TimedOut,
-    TimeoutAction, //
+    Started, //
 };
 use crate::bindings;
 use core::{
@@ -29,8 +26,8 @@ use core::{
 /// `head` is null, or the first of a chain of requests that are linked by `rq_next`, and whose last
 /// is `tail`. Nobody else follows or changes the links.
 pub(super) struct RawList {
-    head: *mut bindings::request,
-    tail: *mut bindings::request,
+    pub(super) head: *mut bindings::request,
+    pub(super) tail: *mut bindings::request,
 }
 
 impl RawList {
@@ -87,7 +84,7 @@ impl RawList {
     ///
     /// `rq` is in the list, or is put there.
     #[inline]
-    unsafe fn next(rq: *mut bindings::request) -> *mut *mut bindings::request {
+    pub(super) unsafe fn next(rq: *mut bindings::request) -> *mut *mut bindings::request {
         // SAFETY: By the safety requirement; a driver may use this field of a request it owns.
         unsafe { &raw mut (*rq).__bindgen_anon_1.rq_next }
     }
@@ -140,31 +137,13 @@ impl RawList {
             self.tail = other.tail;
         }
     }
-
-    /// Takes `rq` out if it is in the list, after which the caller owns it.
-    ///
-    /// `rq` is compared only, so it need not be valid.
-    fn remove(&mut self, rq: *mut bindings::request) -> bool {
-        let mut kept = Self::new();
-        let mut found = false;
-        while let Some(first) = self.pop_front() {
-            if first == rq {
-                found = true;
-                break;
-            }
-            // SAFETY: `pop_front` gave the request away.
-            unsafe { kept.push_back(first) };
-        }
-        kept.append(self);
-        *self = kept;
-        found
-    }
 }
 
 /// A list of requests that the driver has started.
 ///
 /// A request is in one list at most, and a list takes no memory but its head, so it never fails. It
-/// is not synchronised; put it under a lock.
+/// is not synchronised; put it under a lock. Where requests stay until they may time out, a
+/// [`PendingList`](super::PendingList) is for them.
 ///
 /// # Examples
 ///
@@ -210,6 +189,20 @@ impl<T: Operations> RequestList<T> {
         }
     }
 
+    /// Makes a list of what is in `list`.
+    ///
+    /// # Safety
+    ///
+    /// The type invariant holds for the result.
+    #[inline]
+    pub(super) unsafe fn from_raw(list: RawList) -> Self {
+        // INVARIANT: By the safety requirement.
+        Self {
+            list,
+            _requests: PhantomData,
+        }
+    }
+
     /// Whether no request is in the list.
     #[inline]
     pub fn is_empty(&self) -> bool {
@@ -250,24 +243,6 @@ impl<T: Operations> RequestList<T> {
     #[inline]
     pub fn take(&mut self) -> Self {
         mem::replace(self, Self::new())
-    }
-
-    /// Takes over a request that timed out, with the answer that it does not time out again.
-    ///
-    /// Takes time in proportion to the length of the list.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the request is not in this list.
-    pub fn remove<'t>(
-        &mut self,
-        rq: TimedOut<'t, T>,
-    ) -> Result<(Overdue<T>, TimeoutAction<'t>), TimedOut<'t, T>> {
-        if !self.list.remove(rq.as_ptr()) {
-            return Err(rq);
-        }
-        // SAFETY: By the type invariant, the list owned the request.
-        Ok(unsafe { rq.take_over() })
     }
 }
 

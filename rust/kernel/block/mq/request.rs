@@ -22,7 +22,8 @@ mod timer;
 
 pub(super) use self::command::{
     command_size,
-    Command, //
+    Command,
+    OWNED, //
 };
 pub use self::{
     completing::Completing,

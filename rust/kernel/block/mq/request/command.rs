@@ -21,10 +21,10 @@ use crate::{
 
 use core::mem::offset_of;
 
-/// The request has an owner.
-const OWNED: u32 = 0;
-/// The request has no owner until it times out.
-const PARKED: u32 = 1;
+/// The place of a request that has an owner.
+pub(in super::super) const OWNED: u64 = 0;
+/// The place of one that has no owner until it times out.
+const PARKED: u64 = 1;
 
 /// The private part of a request: made in `init_request`, dropped in `exit_request`, the same for
 /// many I/Os in between.
@@ -32,7 +32,9 @@ const PARKED: u32 = 1;
 pub(in super::super) struct Command<T: Operations> {
     #[pin]
     timer: T::Timer,
-    parked: Atomic<u32>,
+    /// Where the request is: [`OWNED`], [`PARKED`], or a larger number that a `PendingList` has. One
+    /// that has left such a list may still have a number which that list does not have any more.
+    place: Atomic<u64>,
     #[pin]
     data: T::RequestData,
 }
@@ -44,7 +46,7 @@ impl<T: Operations> Command<T> {
     ) -> impl PinInit<Self> {
         pin_init!(Self {
             timer <- T::Timer::new(callback),
-            parked: Atomic::new(OWNED),
+            place: Atomic::new(OWNED),
             data <- data,
         })
     }
@@ -67,17 +69,29 @@ impl<T: Operations> Command<T> {
         &self.data
     }
 
+    /// Where the request is, as far as the caller can know: what guards its place says more.
+    #[inline]
+    pub(super) fn place(&self) -> u64 {
+        self.place.load(Relaxed)
+    }
+
+    /// Says where the request is, which the caller owns.
+    #[inline]
+    pub(in super::super) fn set_place(&self, place: u64) {
+        self.place.store(place, Relaxed);
+    }
+
     /// Gives the request up until [`Self::claim`].
     ///
     /// What was done before is seen by whoever claims it.
     #[inline]
     pub(super) fn park(&self) {
-        self.parked.store(PARKED, Release);
+        self.place.store(PARKED, Release);
     }
 
     /// Takes the request that was given up by [`Self::park`], if it was; only one caller succeeds.
     pub(super) fn claim(&self) -> bool {
-        self.parked.load(Relaxed) == PARKED && self.parked.cmpxchg(PARKED, OWNED, Acquire).is_ok()
+        self.place() == PARKED && self.place.cmpxchg(PARKED, OWNED, Acquire).is_ok()
     }
 }
 

@@ -25,7 +25,7 @@ use core::{
 ///
 /// There are two. [`TimedOut::reset_timer`] asks for more time. The other says that the request has
 /// timed out for good, after which C does not ask again; it comes with the request, from
-/// [`TimedOut::claim`] or [`RequestList::remove`](super::super::RequestList::remove). So a request
+/// [`TimedOut::claim`] or [`PendingList::remove`](super::super::PendingList::remove). So a request
 /// that still has another owner, or none, never goes without a timer.
 ///
 /// Each answer is sound, whatever has become of the request: C sets its timer, and marks it, before
@@ -46,7 +46,7 @@ impl TimeoutAction<'_> {
 ///
 /// Its owner may be ending it at this moment, so nothing that ending changes can be read. It can be
 /// taken over if it is parked, by [`Self::claim`], or in a list, by
-/// [`RequestList::remove`](super::super::RequestList::remove).
+/// [`PendingList::remove`](super::super::PendingList::remove).
 ///
 /// # Examples
 ///
@@ -91,6 +91,14 @@ impl<'t, T: Operations> TimedOut<'t, T> {
     /// The request.
     pub(in super::super) fn as_ptr(&self) -> *mut bindings::request {
         self.rq.as_ptr().cast()
+    }
+
+    /// Where the request is, unless its owner is moving it.
+    pub(in super::super) fn place(&self) -> u64 {
+        // SAFETY: By the type invariant, the request is valid.
+        let command = unsafe { Request::command_of(self.rq.as_ptr()) };
+        // SAFETY: As above. Nothing has exclusive access to the private part.
+        unsafe { &*command }.place()
     }
 
     /// The tag of the request, for messages: the owner may be requeueing it under another.

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A list of requests that may time out where they are.
+//!
+//! When all requests of a long list time out, each is taken out of its middle. So that takes no
+//! longer than from its ends: the list is linked both ways, and a request knows the number of the
+//! list that it is in. Numbers do not come again, so what a request knows of a list which it has left
+//! does no harm.
+//!
+//! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
+
+use super::{
+    list::RawList,
+    request::OWNED,
+    Operations,
+    Overdue,
+    Request,
+    RequestList,
+    Started,
+    TimedOut,
+    TimeoutAction, //
+};
+use crate::{
+    bindings,
+    sync::atomic::{
+        Atomic,
+        Relaxed, //
+    },
+};
+use core::{
+    marker::PhantomData,
+    mem,
+    ptr::{
+        self,
+        NonNull, //
+    },
+};
+
+/// How many numbers a list takes at once, so that lists seldom meet at [`NEXT`].
+const SUPPLY: u64 = 1 << 20;
+
+/// The first number that no list has taken. It does not come round.
+static NEXT: Atomic<u64> = Atomic::new(SUPPLY);
+
+/// The link of `rq` to the one before.
+///
+/// # Safety
+///
+/// `rq` is in a list, or is put there.
+#[inline]
+unsafe fn prev(rq: *mut bindings::request) -> *mut *mut bindings::request {
+    // SAFETY: By the safety requirement; a driver may use this field of a request it owns.
+    let link = unsafe { &raw mut (*rq).__bindgen_anon_1.queuelist.prev };
+    // C's lists would have a pointer to the field here; this list is not for C.
+    link.cast()
+}
+
+/// A list of requests that the driver has started, which may time out in it.
+///
+/// It is not synchronised; put it under a lock. It never fails, and takes no memory but its head.
+/// Dropping it ends all requests in it with [`BlkStatus::IOERR`](crate::block::BlkStatus::IOERR).
+///
+/// # Examples
+///
+/// ```
+/// use kernel::{
+///     block::{mq::{HwQueue, Operations, PendingList, Started, TimedOut, TimeoutAction}, BlkStatus},
+///     sync::SpinLock,
+/// };
+///
+/// /// What the driver keeps for each hardware queue: the requests that the device works on.
+/// struct Working<T: Operations>(SpinLock<PendingList<T>>);
+///
+/// fn begin<T: Operations<HwData = Working<T>>>(hw: HwQueue<'_, T>, rq: Started<T>) {
+///     hw.data().0.lock().push_back(rq);
+/// }
+///
+/// fn finish_first<T: Operations<HwData = Working<T>>>(hw: HwQueue<'_, T>) {
+///     let first = hw.data().0.lock().pop_front();
+///     if let Some(rq) = first {
+///         rq.end(Ok(()));
+///     }
+/// }
+///
+/// fn timeout<'t, T: Operations<HwData = Working<T>>>(rq: TimedOut<'t, T>) -> TimeoutAction<'t> {
+///     let taken = rq.hw_queue().data().0.lock().remove(rq);
+///     match taken {
+///         Ok((rq, done)) => {
+///             rq.end(Err(BlkStatus::TIMEOUT));
+///             done
+///         }
+///         // It was finished at the last moment.
+///         Err(rq) => rq.reset_timer(),
+///     }
+/// }
+/// ```
+///
+/// # Invariants
+///
+/// It owns the requests in it, as [`Started`] would. They are linked by [`prev`] as by `rq_next`, the
+/// other way round. Their place is `number`, and no other request has that: no other list has it, nor
+/// had this one before a time at which it was empty, or will have after. The numbers from `number` up
+/// to `end` are its own.
+pub struct PendingList<T: Operations> {
+    list: RawList,
+    number: u64,
+    end: u64,
+    _requests: PhantomData<Started<T>>,
+}
+
+// SAFETY: It owns requests that are `Send`.
+unsafe impl<T: Operations> Send for PendingList<T> {}
+
+impl<T: Operations> PendingList<T> {
+    /// Makes an empty list.
+    pub fn new() -> Self {
+        let number = NEXT.fetch_add(SUPPLY, Relaxed);
+        // INVARIANT: There is none, and no other list gets these numbers.
+        Self {
+            list: RawList::new(),
+            number,
+            end: number + SUPPLY,
+            _requests: PhantomData,
+        }
+    }
+
+    /// Whether no request is in the list.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Says where `rq` is.
+    ///
+    /// # Safety
+    ///
+    /// `rq` is a request of `T` that the caller owns.
+    #[inline]
+    unsafe fn set_place(rq: *mut bindings::request, place: u64) {
+        // SAFETY: By the safety requirement.
+        let command = unsafe { Request::<T>::command_of(Request::cast_from(rq)) };
+        // SAFETY: By the safety requirement, the private part is there.
+        unsafe { &*command }.set_place(place);
+    }
+
+    /// Appends a request.
+    #[inline]
+    pub fn push_back(&mut self, rq: Started<T>) {
+        let rq = rq.into_inner().as_ptr().cast();
+        let last = if self.list.is_empty() {
+            ptr::null_mut()
+        } else {
+            self.list.tail
+        };
+        // SAFETY: `into_inner` gave up the request, which is put into the list here.
+        unsafe { prev(rq).write(last) };
+        // SAFETY: As above.
+        unsafe { Self::set_place(rq, self.number) };
+        // INVARIANT: It is linked, and its place is set.
+        //
+        // SAFETY: As above; a request that a `Started` owns is in no list.
+        unsafe { self.list.push_back(rq) };
+    }
+
+    /// Moves all requests of `other` behind those of this list, one by one.
+    #[inline]
+    pub fn append(&mut self, other: &mut RequestList<T>) {
+        while let Some(rq) = other.pop_front() {
+            self.push_back(rq);
+        }
+    }
+
+    /// Takes the first request.
+    #[inline]
+    pub fn pop_front(&mut self) -> Option<Started<T>> {
+        let rq = self.list.pop_front()?;
+        if !self.list.is_empty() {
+            // SAFETY: By the type invariant, the list owns its head.
+            unsafe { prev(self.list.head).write(ptr::null_mut()) };
+        }
+        // SAFETY: By the type invariant, the list owned the request.
+        unsafe { Self::set_place(rq, OWNED) };
+        // SAFETY: As above; it is not null.
+        let rq = unsafe { NonNull::new_unchecked(Request::cast_from(rq)) };
+        // SAFETY: By the type invariant, the list owned the request, which is in no list now.
+        Some(unsafe { Started::from_raw(rq) })
+    }
+
+    /// Takes all requests, in order.
+    #[inline]
+    pub fn take(&mut self) -> RequestList<T> {
+        if !self.list.is_empty() {
+            self.renumber();
+        }
+        // INVARIANT: The list that is left is empty. What is taken has the old number, which this list
+        // does not have any more.
+        let taken = mem::replace(&mut self.list, RawList::new());
+        // SAFETY: By the type invariant, this list owned the requests.
+        unsafe { RequestList::from_raw(taken) }
+    }
+
+    /// Gives the list, which is about to be empty, another number.
+    #[inline]
+    fn renumber(&mut self) {
+        // INVARIANT: A number of its own, or of a new supply that no other list gets.
+        self.number += 1;
+        if self.number == self.end {
+            self.number = NEXT.fetch_add(SUPPLY, Relaxed);
+            self.end = self.number + SUPPLY;
+        }
+    }
+
+    /// Takes over a request that timed out, with the answer that it does not time out again.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the request is not in this list.
+    pub fn remove<'t>(
+        &mut self,
+        rq: TimedOut<'t, T>,
+    ) -> Result<(Overdue<T>, TimeoutAction<'t>), TimedOut<'t, T>> {
+        // By the type invariant, a request with another place is not in the list. While the list is
+        // borrowed, none gets this place, and none with this place gets another.
+        if rq.place() != self.number {
+            return Err(rq);
+        }
+        let raw = rq.as_ptr();
+        // SAFETY: By the type invariant, the list owns the request.
+        let before = unsafe { prev(raw).read() };
+        // SAFETY: As above.
+        let after = unsafe { RawList::next(raw).read() };
+        if before.is_null() {
+            self.list.head = after;
+        } else {
+            // SAFETY: By the type invariant, the list owns the one before.
+            unsafe { RawList::next(before).write(after) };
+        }
+        if after.is_null() {
+            self.list.tail = before;
+        } else {
+            // SAFETY: By the type invariant, the list owns the one behind.
+            unsafe { prev(after).write(before) };
+        }
+        // INVARIANT: Those around it are linked to each other.
+        //
+        // SAFETY: The list owned the request, and gives it to this caller.
+        unsafe { Self::set_place(raw, OWNED) };
+        // SAFETY: As above.
+        Ok(unsafe { rq.take_over() })
+    }
+}
+
+impl<T: Operations> Default for PendingList<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Operations> Drop for PendingList<T> {
+    fn drop(&mut self) {
+        drop(self.take());
+    }
+}
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod tests;
