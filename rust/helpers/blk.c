@@ -143,11 +143,6 @@ __rust_helper void rust_helper_blk_start_queues(struct request_queue *q)
 	}
 }
 
-__rust_helper void rust_helper_blk_unstop_queue(struct blk_mq_hw_ctx *hctx)
-{
-	clear_bit(BLK_MQ_S_STOPPED, &hctx->state);
-}
-
 /* The caller sees to it that their number does not change, and no disk comes. */
 __rust_helper void rust_helper_blk_start_all_queues(struct blk_mq_tag_set *set)
 {

@@ -212,10 +212,11 @@ impl<T: Operations> Vtable<T> {
         };
         from_result(|| {
             let make = || T::init_hw_queue(queue, &shared.data, index);
-            // It may be one of old that was not started since it was stopped.
+            // It may be one of old that was not started since it was stopped. It is not run, as it has
+            // no requests.
             //
-            // SAFETY: C initialises the queue.
-            unsafe { bindings::blk_unstop_queue(hctx) };
+            // SAFETY: C initialises the queue, so it is allocated. Its disk is new, or frozen.
+            unsafe { bindings::blk_mq_start_stopped_hw_queue(hctx, true) };
             // SAFETY: As above. The queue has its index, and C serves no requests on it.
             memalloc_noio(|| unsafe { shared.retired.install(hctx, make) })?;
             Ok(0)
