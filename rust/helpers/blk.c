@@ -44,6 +44,10 @@ rust_helper_blk_batch_add(struct request *rq, struct io_comp_batch *batch)
 	return blk_mq_add_to_batch(rq, batch, false, blk_mq_end_request_batch);
 }
 
+/*
+ * How many references there are to a disk that was not added. That they are gone can
+ * only be waited for with patches/upstream/block-put-disk-sync.patch.
+ */
 __rust_helper unsigned int
 rust_helper_blk_disk_references(struct gendisk *disk)
 {
@@ -92,7 +96,8 @@ __rust_helper bool rust_helper_blk_owner_stays(struct module *owner)
 /*
  * Puts a reference to a disk, and returns true if it was released then: releasing a
  * disk ends with putting its inode, after the last look at its operations. Returns
- * false if somebody else has a reference to the disk, or to the inode for now.
+ * false if there is another reference to the disk, or to the inode for now. With
+ * patches/upstream/block-put-disk-sync.patch, the caller can wait for the release.
  */
 __rust_helper bool rust_helper_blk_put_disk(struct gendisk *disk)
 {
@@ -120,8 +125,9 @@ __rust_helper void rust_helper_blk_requeue(struct request *rq)
 }
 
 /*
- * Like blk_mq_start_stopped_hw_queues(), but for a disk that may be on its way out.
- * The caller keeps the hardware queues: while their number changes, some are missing.
+ * Like blk_mq_start_stopped_hw_queues(), but for a disk that may be on its way out;
+ * with patches/upstream/blk-mq-start-removed.patch, that one is, too. The caller keeps
+ * the hardware queues: while their number changes, some are missing.
  */
 __rust_helper void rust_helper_blk_start_queues(struct request_queue *q)
 {
@@ -143,7 +149,10 @@ __rust_helper void rust_helper_blk_start_queues(struct request_queue *q)
 	}
 }
 
-/* The caller sees to it that their number does not change, and no disk comes. */
+/*
+ * The caller sees to it that their number does not change, and no disk comes. C has no
+ * way to ask for all disks of a tag set, but to change the number of their queues.
+ */
 __rust_helper void rust_helper_blk_start_all_queues(struct blk_mq_tag_set *set)
 {
 	struct request_queue *q;
@@ -190,7 +199,8 @@ __rust_helper void rust_helper_blk_add_work(struct work_struct *work)
  * Adds a disk. To look for partitions, the block layer opens it, and what it
  * opened is closed when the task returns to user space. For a module that is
  * loading, this may be after it has failed to, and is gone; so let a worker add
- * the disk, which closes it on its own.
+ * the disk, which closes it on its own. With patches/upstream/block-scan-close.patch,
+ * the block layer closes it at once.
  */
 __rust_helper int
 rust_helper_blk_add_disk(struct gendisk *disk, struct module *owner)

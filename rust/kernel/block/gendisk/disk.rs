@@ -75,7 +75,10 @@ impl<T: Operations> Disk<T> {
         self.pin.wait_for_early_users();
     }
 
-    /// Waits until nobody else has a reference to a disk that is not on the system.
+    /// Waits until there is no other reference to a disk that is not on the system.
+    ///
+    /// C has nothing to wait for, so this looks again and again, which
+    /// `patches/upstream/block-put-disk-sync.patch` makes superfluous.
     fn wait_for_others(&self) {
         // SAFETY: By the type invariant.
         while unsafe { bindings::blk_disk_references(self.disk.as_ptr()) } > 1 {
@@ -88,7 +91,7 @@ impl<T: Operations> Disk<T> {
         let disk = self.disk.as_ptr();
         // SAFETY: By the type invariant.
         let operations = unsafe { (*disk).fops };
-        // If adding it failed halfway, whoever lists all disks may have come across it.
+        // If adding it failed halfway, what lists all disks may have come across it.
         self.wait_for_others();
         self.tag_set.with_fixed_queues(|_| {
             // SAFETY: By the type invariant. This is the last reference, so it exits the hardware
