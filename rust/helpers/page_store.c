@@ -4,6 +4,7 @@
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/preempt.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
@@ -35,7 +36,24 @@ __rust_helper void rust_helper_page_store_free(struct page *page)
 /* Where a page that was taken out says which one was before it, if any. */
 __rust_helper struct page **rust_helper_page_store_link(struct page *page)
 {
-	return (struct page **)&page->lru.next;
+	return (struct page **)&page->__folio_index;
+}
+
+/* The link is in no word that RCU or the readers of such a page use. */
+static_assert(offsetofend(struct page, rcu_head) <=
+	      offsetof(struct page, __folio_index));
+static_assert(offsetofend(struct page, __folio_index) <=
+	      offsetof(struct page, private));
+
+/* What RCU knows a page by that was taken out. */
+__rust_helper struct rcu_head *rust_helper_page_store_head(struct page *page)
+{
+	return &page->rcu_head;
+}
+
+__rust_helper struct page *rust_helper_page_store_of_head(struct rcu_head *head)
+{
+	return container_of(head, struct page, rcu_head);
 }
 
 /* Frees pages from @page on in as few steps as they go. */
@@ -45,7 +63,7 @@ __rust_helper void rust_helper_page_store_free_chain(struct page *page)
 	unsigned int count = 0;
 
 	while (page) {
-		struct page *next = (struct page *)page->lru.next;
+		struct page *next = *rust_helper_page_store_link(page);
 
 		set_page_private(page, 0);
 		pages[count++] = page;

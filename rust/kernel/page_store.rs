@@ -29,7 +29,7 @@
 //! different leaves write to no cache line in common. A leaf has a pointer for each of its pages,
 //! which with its lock takes 4 KiB where pages have 4 KiB.
 //!
-//! Pages that were removed are freed together, by a callback of RCU for each leaf that had some.
+//! Pages that were removed from a leaf by one call are freed together, by one callback of RCU.
 //!
 //! # Context
 //!
@@ -54,6 +54,9 @@ mod remove;
 mod write;
 
 mod copy;
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod witness;
 
 mod tree;
 

@@ -139,13 +139,12 @@ impl Leaves {
     ///
     /// # Safety
     ///
-    /// Nobody must use `self` any more. The caller must be allowed to sleep, and have waited for
-    /// RCU as [`Leaf::free`] says.
+    /// `self` must not be used any more. The caller must be allowed to sleep.
     pub(super) unsafe fn free(&self) {
         let mut index = 0;
         while let Some(leaf) = self.find(&mut index) {
-            // SAFETY: The array owned the leaf, and is destroyed without another look at it. RCU
-            // was waited for, by the safety requirement.
+            // SAFETY: The array owned the leaf, and is destroyed without another look at it. By
+            // the safety requirement nothing else uses it.
             unsafe { Leaf::free(leaf) };
             index += 1;
             // SAFETY: The caller may sleep.

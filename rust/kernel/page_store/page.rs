@@ -77,6 +77,12 @@ impl<'a> Page<'a> {
         }
     }
 
+    /// C's page.
+    #[cfg(CONFIG_RUST_KUNIT_TESTS)]
+    pub(super) fn as_raw(&self) -> NonNull<bindings::page> {
+        self.raw
+    }
+
     #[inline]
     fn word(&self) -> &'a Atomic<usize> {
         // SAFETY: By the type invariants the page is allocated; whoever has a page of a store uses

@@ -43,7 +43,9 @@ use core::ptr::NonNull;
 ///
 /// # Invariants
 ///
-/// `barrier` was set before the first leaf was given to RCU, `pin` before there was one.
+/// - `barrier` was set before the first page was given to RCU, `pin` before there was one.
+/// - Only a borrower of the tree, [`Held::prune`], queues a callback of RCU; no callback queues
+///   another. So `rcu_barrier()` waits for the last one if the tree is not borrowed any more.
 #[pin_data(PinnedDrop)]
 pub(super) struct Tree {
     #[pin]
@@ -111,11 +113,7 @@ impl Tree {
         let leaf = walk.leaf()?;
         // SAFETY: The walk, which the guard does not outlive, keeps the leaf allocated.
         let inside = unsafe { &(*leaf.as_ptr()).inside }.lock();
-        // SAFETY: As above.
-        unsafe { leaf.as_ref() }.set_held(true);
         if inside.gone {
-            // SAFETY: As above.
-            unsafe { leaf.as_ref() }.set_held(false);
             return None;
         }
         // INVARIANT: The lock was just taken, and the leaf is in the tree.
@@ -170,14 +168,10 @@ impl Tree {
 impl PinnedDrop for Tree {
     fn drop(self: Pin<&mut Self>) {
         if self.barrier.load(Relaxed) {
-            // A leaf that RCU has may be given to it once more when it comes back, with pages that
-            // were taken out meanwhile. It is not given a third time, since there are no others.
-            for _ in 0..2 {
-                rcu::rcu_barrier();
-            }
+            // By the type invariants no callback comes after these, so the pin may go.
+            rcu::rcu_barrier();
         }
-        // SAFETY: The leaves are not used again, and RCU was waited for. Stores are dropped where
-        // sleeping is allowed.
+        // SAFETY: The leaves are not used again. Stores are dropped where sleeping is allowed.
         unsafe { self.leaves.free() };
     }
 }
@@ -245,26 +239,27 @@ impl Held<'_> {
     /// pages.
     #[inline]
     pub(super) fn prune(mut self) {
-        if self.leaf().count() == 0 {
+        let (leaf, tree) = (self.leaf, self.tree);
+        let gone = self.leaf().count() == 0;
+        if gone {
             self.inside.gone = true;
-            // SAFETY: It is marked as gone, so `Leaf::reclaim` frees it after a grace period.
-            unsafe { self.tree.leaves.erase(self.page) };
+            // SAFETY: It is marked as gone, so it is freed below, after a grace period.
+            unsafe { tree.leaves.erase(self.page) };
         }
-        // INVARIANT: Set before the leaf is given to RCU.
-        self.tree.barrier.store(true, Relaxed);
-        // SAFETY: As in `Self::leaf`; it is not changed but by its own methods.
-        let leaf = unsafe { self.leaf.as_ref() };
-        // SAFETY: `barrier` is set, so the tree waits for RCU when it is dropped, before the pin
-        // goes, which keeps the code of the callback.
-        unsafe { leaf.reclaim(&mut self.inside) };
-    }
-}
-
-impl Drop for Held<'_> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        // The lock is given back after this.
-        self.leaf().set_held(false);
+        let removed = self.inside.removed.take();
+        // RCU gets them without the lock.
+        drop(self);
+        if !removed.is_empty() {
+            // INVARIANT: Set before the pages are given to RCU.
+            tree.barrier.store(true, Relaxed);
+            // SAFETY: They were taken out of the leaf. `barrier` is set, so the tree waits for RCU
+            // when it is dropped, before the pin goes, which keeps the code of the callback.
+            unsafe { removed.free_later() };
+        }
+        if gone {
+            // SAFETY: It was taken out of the tree, by us alone since the lock was held.
+            unsafe { Leaf::free_later(leaf) };
+        }
     }
 }
 

@@ -7,7 +7,8 @@ mod suite {
     use super::super::{
         super::{
             range::Chunk,
-            sectors::Sectors, //
+            sectors::Sectors,
+            witness::Witness, //
         },
         *, //
     };
@@ -39,6 +40,53 @@ mod suite {
         // A page that is freed forgets its sectors; that a leaf is freed is seen by KASAN.
         assert_eq!(page.sectors(), Sectors::ALL);
         assert!(!walk.has(0));
+        Ok(())
+    }
+
+    /// Adds a page that holds something.
+    fn add(tree: &Tree, part: Part) -> Result<Witness> {
+        let new = NewPage::zeroed(true)?;
+        tree.add_leaf(part.page(), true)?;
+        let mut held = tree.hold(part.page()).ok_or(EINVAL)?;
+        held.insert(part, new);
+        if let Some(page) = held.page(part) {
+            page.change(|_| Sectors::ALL, |_| ());
+        }
+        drop(held);
+        Witness::new(tree, part)
+    }
+
+    fn remove(tree: &Tree, part: Part) -> Result {
+        let mut held = tree.hold(part.page()).ok_or(EINVAL)?;
+        held.erase(part);
+        held.prune();
+        Ok(())
+    }
+
+    #[test]
+    fn one_barrier_waits_for_all_that_was_removed() -> Result {
+        let tree = KBox::pin_init(Tree::new(static_lock_class!(), true), GFP_KERNEL)?;
+        let part = |page: usize| {
+            let at = (page * PAGE_SIZE) as u64;
+            Chunk::new(at, at + PAGE_SIZE as u64).part().ok_or(EINVAL)
+        };
+        let parts = [part(0)?, part(1)?, part(2)?];
+        let pages = [
+            add(&tree, parts[0])?,
+            add(&tree, parts[1])?,
+            add(&tree, parts[2])?,
+        ];
+        // No grace period ends before this does, so all of them wait together.
+        let walk = tree.walk(0);
+        for part in parts {
+            remove(&tree, part)?;
+        }
+        drop(walk);
+        // As in `Tree::drop`, after which the code of callbacks may go.
+        rcu::rcu_barrier();
+        let freed = pages.each_ref().map(Witness::is_freed);
+        drop(tree);
+        assert_eq!(freed, [true; 3]);
         Ok(())
     }
 
