@@ -2,6 +2,7 @@
 /* What a page store does to its pages in C: allocation, look-up, the word beside them. */
 
 #include <linux/gfp.h>
+#include <linux/irqflags.h>
 #include <linux/mm.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
@@ -15,6 +16,20 @@ static_assert(XA_CHUNK_SIZE <= 64);
 __rust_helper bool rust_helper_page_store_in_task(void)
 {
 	return in_task();
+}
+
+__rust_helper bool rust_helper_page_store_irqs_disabled(void)
+{
+	return irqs_disabled();
+}
+
+/*
+ * The same for a callback that is called with interrupts enabled, at less cost: what
+ * Rust disables interrupts by is counted.
+ */
+__rust_helper bool rust_helper_page_store_irqs_off(void)
+{
+	return preempt_count() & HARDIRQ_DISABLE_MASK;
 }
 
 __rust_helper struct page *rust_helper_page_store_alloc(bool zeroed,

@@ -34,8 +34,10 @@
 //! # Context
 //!
 //! To be used from tasks, hence from `queue_rq`, not from interrupt handlers: one of these might
-//! wait for a lock that the interrupted task holds. Requests show by their `Scope` that they are
-//! served by a task; what needs none asks where it is.
+//! wait for a lock that the interrupted task holds. Nor with interrupts disabled, as under a lock
+//! that an interrupt handler takes: the handler might have interrupted the holder of a leaf. Both
+//! are refused. Requests show by their `Scope` that they are served by a task; what needs none asks
+//! where it is.
 //!
 //! C headers: [`include/linux/xarray.h`](srctree/include/linux/xarray.h),
 //! [`include/linux/seqlock.h`](srctree/include/linux/seqlock.h)
@@ -71,6 +73,8 @@ mod range;
 
 mod part;
 mod sectors;
+
+mod context;
 
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 mod tests;

@@ -3,23 +3,11 @@
 //! The use of a page store with plain buffers.
 
 use super::{
+    context::in_task,
     copy::Unfilled,
     store::PageStore, //
 };
-use crate::{
-    bindings,
-    prelude::*, //
-};
-
-/// Makes sure that no task is interrupted, which may have the lock of a leaf.
-fn in_task() -> Result {
-    // SAFETY: The function may be called anywhere.
-    if unsafe { bindings::page_store_in_task() } {
-        Ok(())
-    } else {
-        Err(EBUSY)
-    }
-}
+use crate::prelude::*;
 
 impl PageStore {
     /// Copies the bytes from byte `at` of the store on into a buffer, until that is full.
@@ -27,7 +15,7 @@ impl PageStore {
     /// # Errors
     ///
     /// - [`EINVAL`] if the end of the range is beyond what can be addressed.
-    /// - [`EBUSY`] in an interrupt.
+    /// - [`EBUSY`] in an interrupt, or where interrupts are disabled.
     ///
     /// # Examples
     ///

@@ -2,11 +2,12 @@
 
 //! The use of a page store, with a cache or without, by requests.
 //!
-//! A request says by its [`Scope`] that it is served by a task, and whether that may sleep. Its
-//! memory may be less than it asks for.
+//! A request says by its [`Scope`] that it is served by a task, and whether that may sleep; it does
+//! not say whether interrupts are enabled. Its memory may be less than it asks for.
 
 use super::{
     cache::WriteCache,
+    context::interrupts_on,
     store::PageStore, //
 };
 use crate::{
@@ -31,8 +32,9 @@ impl PageStore {
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if fewer than `len` bytes of memory are left, or `at + len` is beyond what can be
-    /// addressed; nothing is copied then.
+    /// - [`EBUSY`] where interrupts are disabled.
+    /// - [`EINVAL`] if fewer than `len` bytes of memory are left, or `at + len` is beyond what can
+    ///   be addressed; nothing is copied then.
     ///
     /// # Examples
     ///
@@ -73,6 +75,7 @@ impl PageStore {
         to: &mut Segments<'_, FromDisk>,
         len: u32,
     ) -> Result {
+        interrupts_on()?;
         if len > to.remaining() {
             return Err(EINVAL);
         }
@@ -95,6 +98,7 @@ impl PageStore {
     ///
     /// # Errors
     ///
+    /// - [`EBUSY`] where interrupts are disabled.
     /// - [`EINVAL`] if fewer than `len` bytes of memory are left, or `at + len` is beyond what can
     ///   be addressed; nothing is copied then.
     /// - [`ENOMEM`] if there is no page for a block. Blocks before it were written, and their bytes
@@ -139,6 +143,7 @@ impl PageStore {
         from: &mut Segments<'_, ToDisk>,
         len: u32,
     ) -> Result {
+        interrupts_on()?;
         if len > from.remaining() {
             return Err(EINVAL);
         }
@@ -170,7 +175,8 @@ impl PageStore {
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if the end of the range is beyond what can be addressed.
+    /// - [`EBUSY`] where interrupts are disabled.
+    /// - [`EINVAL`] if the end of the range is beyond what can be addressed.
     ///
     /// # Examples
     ///
@@ -191,6 +197,7 @@ impl PageStore {
     /// }
     /// ```
     pub fn remove<C: Context>(&self, scope: Scope<'_, C>, at: u64, len: u64) -> Result {
+        interrupts_on()?;
         self.remove_range(scope.may_sleep(), at, len)
     }
 }
@@ -254,6 +261,7 @@ impl WriteCache {
     /// As for [`PageStore::remove`], and [`EINVAL`] if the range is not a multiple of
     /// [`Self::SMALLEST_BLOCK`]; nothing is removed then.
     pub fn remove<C: Context>(&self, scope: Scope<'_, C>, at: u64, len: u64) -> Result {
+        interrupts_on()?;
         self.remove_range(scope.may_sleep(), at, len)
     }
 
@@ -262,13 +270,20 @@ impl WriteCache {
     /// # Errors
     ///
     /// [`ENOMEM`] if the store has no room for a page, which stays in the cache, as do those after
-    /// it.
+    /// it; [`EBUSY`] where interrupts are disabled.
     pub fn flush<C: Context>(&self, scope: Scope<'_, C>) -> Result {
+        interrupts_on()?;
         self.settle_all(scope.may_sleep())
     }
 
     /// As [`Self::read`], for all of its callers.
-    fn read_segments(&self, at: u64, to: &mut Segments<'_, FromDisk>, len: u32) -> Result {
+    pub(super) fn read_segments(
+        &self,
+        at: u64,
+        to: &mut Segments<'_, FromDisk>,
+        len: u32,
+    ) -> Result {
+        interrupts_on()?;
         if len > to.remaining() {
             return Err(EINVAL);
         }
@@ -276,7 +291,7 @@ impl WriteCache {
     }
 
     /// As [`Self::write`] or [`Self::write_through`], for a caller that is known to sleep or not.
-    fn write_segments(
+    pub(super) fn write_segments(
         &self,
         may_sleep: bool,
         through: bool,
@@ -284,6 +299,7 @@ impl WriteCache {
         from: &mut Segments<'_, ToDisk>,
         len: u32,
     ) -> Result {
+        interrupts_on()?;
         if len > from.remaining() {
             return Err(EINVAL);
         }

@@ -10,12 +10,34 @@ mod suite {
             Chunk, //
         },
         sectors::GRANULE,
-        PageStore, //
+        PageStore,
+        WriteCache, //
     };
     use crate::{
         block::bio::fake::Fake,
+        impl_has_hr_timer,
+        interrupt::local_interrupt_disable,
+        new_spinlock_irq,
         page::PAGE_SIZE,
-        prelude::*, //
+        prelude::*,
+        sync::{
+            Arc,
+            ArcBorrow,
+            Completion,
+            SpinLockIrq, //
+        },
+        time::{
+            hrtimer::{
+                HrTimer,
+                HrTimerCallback,
+                HrTimerCallbackContext,
+                HrTimerPointer,
+                HrTimerRestart,
+                RelativeMode, //
+            },
+            Delta,
+            Monotonic, //
+        },
     };
 
     /// The part of a store that the tests use.
@@ -218,6 +240,105 @@ mod suite {
             store.set_block_size(block_size);
             check(&store, &model, &mut buffer);
         }
+        Ok(())
+    }
+
+    /// Does everything there is to do with a store, and tells what came of it.
+    fn use_all(store: &PageStore, fake: &mut Fake) -> [Result; 6] {
+        let (len, mut bytes) = (fake.len() as u32, [0; 3]);
+        [
+            store.write_bytes(0, &[1; 3]),
+            store.read_bytes(0, &mut bytes),
+            store.write_segments(true, 1 << 30, &mut fake.to_disk(), len),
+            store.read_segments(1 << 30, &mut fake.from_disk(), len),
+            store.remove_bytes(0, 3),
+            store.remove_bytes(0, u64::MAX - 1),
+        ]
+    }
+
+    #[test]
+    fn nothing_is_done_with_interrupts_disabled() -> Result {
+        let store = KBox::pin_init(PageStore::new(512), GFP_KERNEL)?;
+        let mut fake = Fake::new(&[(&[(0, 2 * PAGE_SIZE)], 0)])?;
+        let off = local_interrupt_disable();
+        let results = use_all(&store, &mut fake);
+        drop(off);
+        assert_eq!(results, [Err(EBUSY); 6]);
+        assert_eq!(store.pages(), 0);
+        assert_eq!(use_all(&store, &mut fake), [Ok(()); 6]);
+        Ok(())
+    }
+
+    #[test]
+    fn nothing_is_cached_with_interrupts_disabled() -> Result {
+        const BLOCK: u32 = WriteCache::SMALLEST_BLOCK;
+
+        let store = Arc::pin_init(PageStore::new(BLOCK), GFP_KERNEL)?;
+        let cache = KBox::pin_init(WriteCache::new(store, 1 << 20, BLOCK), GFP_KERNEL)?;
+        let mut fake = Fake::new(&[(&[(0, BLOCK as usize)], 0)])?;
+        let off = local_interrupt_disable();
+        let results = [
+            cache.write_segments(true, false, 0, &mut fake.to_disk(), BLOCK),
+            cache.write_segments(true, true, 0, &mut fake.to_disk(), BLOCK),
+            cache.read_segments(0, &mut fake.from_disk(), BLOCK),
+        ];
+        drop(off);
+        assert_eq!(results, [Err(EBUSY); 3]);
+        assert_eq!(cache.pages(), 0);
+        Ok(())
+    }
+
+    /// A timer that takes a lock.
+    #[pin_data]
+    struct Handler {
+        #[pin]
+        timer: HrTimer<Self>,
+        #[pin]
+        lock: SpinLockIrq<()>,
+        #[pin]
+        done: Completion,
+    }
+
+    impl HrTimerCallback for Handler {
+        type Pointer<'a> = Arc<Self>;
+
+        fn run(
+            this: ArcBorrow<'_, Self>,
+            _context: HrTimerCallbackContext<'_, Self>,
+        ) -> HrTimerRestart {
+            drop(this.lock.lock());
+            this.done.complete_all();
+            HrTimerRestart::NoRestart
+        }
+    }
+
+    impl_has_hr_timer! {
+        impl HasHrTimer<Self> for Handler {
+            mode: RelativeMode<Monotonic>, field: self.timer
+        }
+    }
+
+    // If a leaf were waited for under the lock, lockdep would say so.
+    #[test]
+    fn no_leaf_is_waited_for_under_the_lock_of_a_handler() -> Result {
+        let store = KBox::pin_init(PageStore::new(512), GFP_KERNEL)?;
+        let mut fake = Fake::new(&[(&[(0, 2 * PAGE_SIZE)], 0)])?;
+        let handler = Arc::pin_init(
+            pin_init!(Handler {
+                timer <- HrTimer::new(),
+                lock <- new_spinlock_irq!(()),
+                done <- Completion::new(),
+            }),
+            GFP_KERNEL,
+        )?;
+        let timer = handler.clone().start(Delta::from_micros(100));
+        handler.done.wait_for_completion();
+        drop(timer);
+        assert_eq!(use_all(&store, &mut fake), [Ok(()); 6]);
+        let guard = handler.lock.lock();
+        let results = use_all(&store, &mut fake);
+        drop(guard);
+        assert_eq!(results, [Err(EBUSY); 6]);
         Ok(())
     }
 
