@@ -32,10 +32,25 @@ __rust_helper bool rust_helper_page_store_irqs_off(void)
 	return preempt_count() & HARDIRQ_DISABLE_MASK;
 }
 
+/*
+ * Whether the kernel knows of nothing that keeps the caller from sleeping. Without
+ * CONFIG_PREEMPT_COUNT it does not know of spinlocks, nor of read sections of RCU.
+ */
+__rust_helper bool rust_helper_page_store_may_sleep(void)
+{
+	return !preempt_count() && !irqs_disabled() && !rcu_preempt_depth();
+}
+
+__rust_helper gfp_t rust_helper_page_store_gfp(bool may_sleep)
+{
+	return may_sleep && rust_helper_page_store_may_sleep() ? GFP_NOIO :
+								 GFP_NOWAIT;
+}
+
 __rust_helper struct page *rust_helper_page_store_alloc(bool zeroed,
 							bool may_sleep)
 {
-	gfp_t gfp = may_sleep ? GFP_NOIO : GFP_NOWAIT;
+	gfp_t gfp = rust_helper_page_store_gfp(may_sleep);
 
 	if (zeroed)
 		gfp |= __GFP_ZERO;
@@ -98,7 +113,9 @@ __rust_helper unsigned long *rust_helper_page_store_word(struct page *page)
 __rust_helper void *rust_helper_page_store_alloc_leaf(size_t size,
 						      bool may_sleep)
 {
-	return kmalloc(size, (may_sleep ? GFP_NOIO : GFP_NOWAIT) | __GFP_NOWARN);
+	gfp_t gfp = rust_helper_page_store_gfp(may_sleep);
+
+	return kmalloc(size, gfp | __GFP_NOWARN);
 }
 
 /*
@@ -118,7 +135,7 @@ __rust_helper int rust_helper_page_store_insert(struct xarray *xa,
 		if (stored)
 			xas_store(&xas, leaf);
 		xas_unlock(&xas);
-	} while (xas_nomem(&xas, may_sleep ? GFP_NOIO : GFP_NOWAIT));
+	} while (xas_nomem(&xas, rust_helper_page_store_gfp(may_sleep)));
 	return xas_error(&xas) ?: stored;
 }
 
@@ -147,5 +164,6 @@ __rust_helper void *rust_helper_page_store_find(const struct xarray *xa,
 
 __rust_helper void rust_helper_page_store_resched(void)
 {
-	cond_resched();
+	if (rust_helper_page_store_may_sleep())
+		cond_resched();
 }

@@ -39,6 +39,9 @@
 //! are refused. Requests show by their `Scope` that they are served by a task; what needs none asks
 //! where it is.
 //!
+//! Memory is waited for where the caller may sleep: not under a spinlock, nor in a read section of
+//! RCU. A kernel without `CONFIG_PREEMPT_COUNT` does not know of these.
+//!
 //! C headers: [`include/linux/xarray.h`](srctree/include/linux/xarray.h),
 //! [`include/linux/seqlock.h`](srctree/include/linux/seqlock.h)
 

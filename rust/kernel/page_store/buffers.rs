@@ -33,7 +33,7 @@ impl PageStore {
         self.read_memory(at, to.len(), &mut Unfilled(to))
     }
 
-    /// Copies a buffer into the store, from byte `at` on. This may sleep.
+    /// Copies a buffer into the store, from byte `at` on. This sleeps where the caller may.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl PageStore {
         self.write_memory(true, at, from.len(), &mut from)
     }
 
-    /// Makes `len` bytes, from byte `at` on, read as zeros again. This may sleep.
+    /// Makes `len` bytes, from byte `at` on, read as zeros again. This sleeps where the caller may.
     ///
     /// Pages go as with [`Self::remove`].
     ///

@@ -94,7 +94,8 @@ impl PageStore {
     /// Copies `len` bytes from the memory of a write request to the store, from byte `at` on.
     ///
     /// The memory is consumed from its start. Pages that are missing are allocated, by waiting for
-    /// memory if `scope` allows it (`GFP_NOIO`), before any byte of their block is copied.
+    /// memory if `scope` allows it (`GFP_NOIO`) and the kernel knows of no reason not to, as a
+    /// spinlock, before any byte of their block is copied.
     ///
     /// # Errors
     ///

@@ -17,10 +17,11 @@ mod suite {
         block::bio::fake::Fake,
         impl_has_hr_timer,
         interrupt::local_interrupt_disable,
-        new_spinlock_irq,
+        new_spinlock, new_spinlock_irq,
         page::PAGE_SIZE,
         prelude::*,
         sync::{
+            rcu,
             Arc,
             ArcBorrow,
             Completion,
@@ -285,6 +286,22 @@ mod suite {
         drop(off);
         assert_eq!(results, [Err(EBUSY); 3]);
         assert_eq!(cache.pages(), 0);
+        Ok(())
+    }
+
+    // That nothing sleeps is seen in the log.
+    #[test]
+    fn nothing_sleeps_where_that_is_not_allowed() -> Result {
+        let store = KBox::pin_init(PageStore::new(512), GFP_KERNEL)?;
+        let lock = KBox::pin_init(new_spinlock!(()), GFP_KERNEL)?;
+        let mut fake = Fake::new(&[(&[(0, 2 * PAGE_SIZE)], 0)])?;
+        let guard = lock.lock();
+        let locked = use_all(&store, &mut fake);
+        drop(guard);
+        let section = rcu::read_lock();
+        let read = use_all(&store, &mut fake);
+        drop(section);
+        assert_eq!((locked, read), ([Ok(()); 6], [Ok(()); 6]));
         Ok(())
     }
 
