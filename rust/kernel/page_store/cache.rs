@@ -38,6 +38,7 @@ use crate::{
         FromDisk,
         ToDisk, //
     },
+    late_drop::LateDrop,
     page::{
         PAGE_SHIFT,
         PAGE_SIZE, //
@@ -97,8 +98,7 @@ fn whole_sectors(at: u64, len: u64) -> Result<u64> {
 /// ```
 #[pin_data]
 pub struct WriteCache {
-    #[pin]
-    tree: Tree,
+    tree: LateDrop<Tree>,
     store: Arc<PageStore>,
     /// The most pages to keep.
     room: usize,
@@ -119,7 +119,8 @@ impl WriteCache {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if blocks are no multiple of [`Self::SMALLEST_BLOCK`].
+    /// `EINVAL` if blocks are no multiple of [`Self::SMALLEST_BLOCK`]; `ENOMEM`, and what
+    /// [`PageStore`] says.
     pub fn new(store: Arc<PageStore>, bytes: u64, block_size: u32) -> impl PinInit<Self, Error> {
         let pages = usize::try_from(bytes / PAGE_SIZE as u64).unwrap_or(usize::MAX);
         try_pin_init!(Self {
@@ -129,7 +130,7 @@ impl WriteCache {
                     return Err(EINVAL);
                 }
             },
-            tree <- Tree::new(static_lock_class!(), true),
+            tree: Tree::new(static_lock_class!(), true)?,
             store,
             room: pages.max(2 * PIECE_PAGES),
             next: Atomic::new(0),

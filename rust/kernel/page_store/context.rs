@@ -3,6 +3,10 @@
 //! Where a store may be used.
 
 use crate::{
+    alloc::{
+        flags::GFP_NOWAIT,
+        Flags, //
+    },
     bindings,
     prelude::*, //
 };
@@ -42,4 +46,14 @@ pub(super) fn in_task() -> Result {
         return Err(EBUSY);
     }
     Ok(())
+}
+
+/// How to allocate what a store has to have from the start: waiting where the caller may sleep.
+pub(super) fn gfp() -> Flags {
+    // SAFETY: The helper may be called anywhere.
+    if unsafe { bindings::page_store_may_sleep() } {
+        GFP_KERNEL
+    } else {
+        GFP_NOWAIT
+    }
 }

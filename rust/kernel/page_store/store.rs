@@ -22,6 +22,7 @@ use crate::{
         Segments,
         ToDisk, //
     },
+    late_drop::LateDrop,
     prelude::*,
     static_lock_class,
     sync::atomic::{
@@ -32,16 +33,16 @@ use crate::{
 
 /// A sparse array of bytes, kept in pages.
 ///
-/// It is pinned, shared freely between threads, and frees its pages when it is dropped, which may
-/// sleep. Memory use is one page for each page that was written to, plus what the XArray needs to
-/// find it.
+/// It is pinned, shared freely between threads, and frees its pages when it is dropped. That waits
+/// for RCU; where the caller may not wait, a worker does it a little later. Memory use is one page
+/// for each page that was written to, plus what the XArray needs to find it.
 ///
 /// # Errors
 ///
-/// A store makes sure of the code that is to free its pages before it has some: what writes to one
-/// that never had any, or to a [`WriteCache`](super::WriteCache) that had none, fails with `EAGAIN`
-/// while the parameters of the module are being parsed, and with `ENOTSUPP` in a module for a
-/// kernel without sysfs. Where this code is built in, it does not.
+/// A store, as a [`WriteCache`](super::WriteCache), makes sure of the code that is to free its
+/// pages. To make one fails with `EAGAIN` while the parameters of the module are being parsed, and
+/// with `ENOTSUPP` in a module for a kernel without sysfs. Where this code is built in, it does
+/// not.
 ///
 /// # Examples
 ///
@@ -58,8 +59,7 @@ use crate::{
 /// ```
 #[pin_data]
 pub struct PageStore {
-    #[pin]
-    tree: Tree,
+    tree: LateDrop<Tree>,
     /// The number of pages that a logical block spans.
     block_pages: Atomic<usize>,
 }
@@ -69,6 +69,10 @@ impl PageStore {
     ///
     /// No block, nor any page, is ever read half written. Sizes beyond 64 KiB, which no block
     /// device has, count as 64 KiB.
+    ///
+    /// # Errors
+    ///
+    /// [`ENOMEM`], and what [`PageStore`] says.
     ///
     /// # Examples
     ///
@@ -82,18 +86,18 @@ impl PageStore {
     /// }
     ///
     /// let disk = KBox::pin_init(
-    ///     pin_init!(RamDisk {
+    ///     try_pin_init!(RamDisk {
     ///         data <- PageStore::new(4096),
     ///     }),
     ///     GFP_KERNEL,
     /// )?;
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn new(block_size: u32) -> impl PinInit<Self> {
-        pin_init!(Self {
-            tree <- Tree::new(static_lock_class!(), false),
+    pub fn new(block_size: u32) -> impl PinInit<Self, Error> {
+        try_pin_init!(Self {
+            tree: Tree::new(static_lock_class!(), false)?,
             block_pages: Atomic::new(range::block_pages(block_size)),
-        })
+        }? Error)
     }
 
     #[inline]
@@ -238,3 +242,6 @@ impl PageStore {
         remove::remove(&self.tree, may_sleep, at, len)
     }
 }
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod tests;

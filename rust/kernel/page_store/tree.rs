@@ -5,6 +5,7 @@
 //! Whoever looks for pages does so in a [`Walk`]; whoever changes them has a [`Held`], too.
 
 use super::{
+    context,
     leaf::{
         Inside,
         Leaf, //
@@ -24,6 +25,7 @@ use super::{
     },
 };
 use crate::{
+    late_drop::LateDrop,
     module_pin::ModulePin,
     prelude::*,
     sync::{
@@ -33,8 +35,7 @@ use crate::{
         },
         lock::spinlock::SpinLockGuard,
         rcu,
-        LockClassKey,
-        SetOnce, //
+        LockClassKey, //
     },
 };
 use core::ptr::NonNull;
@@ -43,7 +44,7 @@ use core::ptr::NonNull;
 ///
 /// # Invariants
 ///
-/// - `barrier` was set before the first page was given to RCU, `pin` before there was one.
+/// - `barrier` was set before the first page was given to RCU.
 /// - Only a borrower of the tree, [`Held::prune`], queues a callback of RCU; no callback queues
 ///   another. So `rcu_barrier()` waits for the last one if the tree is not borrowed any more.
 #[pin_data(PinnedDrop)]
@@ -54,22 +55,31 @@ pub(super) struct Tree {
     /// The number of pages, where it is asked for often. All who add pages write to it.
     count: Option<Atomic<usize>>,
     barrier: Atomic<bool>,
-    /// Keeps the code that frees pages, even if the tree is leaked.
-    pin: SetOnce<ModulePin>,
 }
 
 impl Tree {
     /// An empty tree, whose locks are of this class, and which knows how many pages it has if
     /// `counts`, else has to count them.
-    pub(super) fn new(class: Pin<&'static LockClassKey>, counts: bool) -> impl PinInit<Self> {
+    ///
+    /// It can be dropped anywhere. Even if it is leaked, the code that frees its pages stays.
+    ///
+    /// # Errors
+    ///
+    /// [`ENOMEM`]; [`EAGAIN`] while the parameters of the module are being parsed; [`ENOTSUPP`] in
+    /// a module for a kernel without sysfs.
+    pub(super) fn new(class: Pin<&'static LockClassKey>, counts: bool) -> Result<LateDrop<Self>> {
+        let pin = ModulePin::of_this_code()?;
+        LateDrop::new(pin, Self::init(class, counts), context::gfp())
+    }
+
+    fn init(class: Pin<&'static LockClassKey>, counts: bool) -> impl PinInit<Self, Error> {
         // INVARIANT: There are no leaves yet.
-        pin_init!(Self {
+        try_pin_init!(Self {
             leaves <- Leaves::new(),
             class,
             count: counts.then(|| Atomic::new(0)),
             barrier: Atomic::new(false),
-            pin: SetOnce::new(),
-        })
+        }? Error)
     }
 
     /// The number of pages.
@@ -130,15 +140,9 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// [`ENOMEM`] if there is no memory, even after waiting for some if `may_sleep`; [`EAGAIN`]
-    /// while the parameters of the module are being parsed; [`ENOTSUPP`] in a module for a kernel
-    /// without sysfs.
+    /// [`ENOMEM`] if there is no memory, even after waiting for some if `may_sleep`.
     #[cold]
     pub(super) fn add_leaf(&self, page: usize, may_sleep: bool) -> Result {
-        if self.pin.as_ref().is_none() {
-            // INVARIANT: If somebody else was faster, there is another.
-            self.pin.populate(ModulePin::of_this_code()?);
-        }
         let new = Leaf::new(self.class, may_sleep)?;
         // SAFETY: The leaf is ours, and nobody else has seen it.
         unsafe { self.leaves.insert(page, new, may_sleep) }
@@ -168,10 +172,10 @@ impl Tree {
 impl PinnedDrop for Tree {
     fn drop(self: Pin<&mut Self>) {
         if self.barrier.load(Relaxed) {
-            // By the type invariants no callback comes after these, so the pin may go.
+            // By the type invariants no callback comes after these, so the module may go.
             rcu::rcu_barrier();
         }
-        // SAFETY: The leaves are not used again. Stores are dropped where sleeping is allowed.
+        // SAFETY: The leaves are not used again. A `LateDrop` drops a tree where that may sleep.
         unsafe { self.leaves.free() };
     }
 }
@@ -253,7 +257,7 @@ impl Held<'_> {
             // INVARIANT: Set before the pages are given to RCU.
             tree.barrier.store(true, Relaxed);
             // SAFETY: They were taken out of the leaf. `barrier` is set, so the tree waits for RCU
-            // when it is dropped, before the pin goes, which keeps the code of the callback.
+            // when it is dropped, and its `LateDrop` keeps the code of the callback until then.
             unsafe { removed.free_later() };
         }
         if gone {

@@ -19,7 +19,7 @@ mod suite {
 
     #[test]
     fn what_was_found_stays_until_the_walk_ends() -> Result {
-        let tree = KBox::pin_init(Tree::new(static_lock_class!(), true), GFP_KERNEL)?;
+        let tree = Tree::new(static_lock_class!(), true)?;
         let part = Chunk::new(0, PAGE_SIZE as u64).part().ok_or(EINVAL)?;
         let new = NewPage::zeroed(true)?;
         tree.add_leaf(0, true)?;
@@ -65,7 +65,7 @@ mod suite {
 
     #[test]
     fn one_barrier_waits_for_all_that_was_removed() -> Result {
-        let tree = KBox::pin_init(Tree::new(static_lock_class!(), true), GFP_KERNEL)?;
+        let tree = Tree::new(static_lock_class!(), true)?;
         let part = |page: usize| {
             let at = (page * PAGE_SIZE) as u64;
             Chunk::new(at, at + PAGE_SIZE as u64).part().ok_or(EINVAL)
@@ -92,7 +92,7 @@ mod suite {
 
     #[test]
     fn pages_are_counted_while_their_leaf_is_locked() -> Result {
-        let tree = KBox::pin_init(Tree::new(static_lock_class!(), false), GFP_KERNEL)?;
+        let tree = Tree::new(static_lock_class!(), false)?;
         let part = Chunk::new(0, PAGE_SIZE as u64).part().ok_or(EINVAL)?;
         let new = NewPage::zeroed(true)?;
         tree.add_leaf(0, true)?;
