@@ -277,7 +277,7 @@ impl<'a, D: Direction> Iterator for Segments<'a, D> {
         // SAFETY: By the type invariants the page stays allocated during `'a`; `len` was limited to
         // its end.
         let piece = unsafe { Piece::new(page, offset, len as usize) };
-        // SAFETY: By the type invariants the direction is that of the type.
+        // SAFETY: The submitter has lent the bytes to the request, in the direction of the type.
         Some(unsafe { Segment::new(piece) })
     }
 }

@@ -7,6 +7,10 @@
 //! `memset` between `kmap_local_page` and `kunmap_local`: the worst that a race does is a mixture
 //! of old and new bytes.
 //!
+//! A page need not be one of those that processes map: file systems lend memory of their own, also
+//! from `kmalloc`. What matters is who has lent it. The submitter of a request lends its bytes until
+//! the request has ended. So they are none that safe code has a reference to.
+//!
 //! C header: [`include/linux/highmem.h`](srctree/include/linux/highmem.h)
 
 use crate::{
@@ -25,6 +29,7 @@ use core::{
 ///
 /// - `page` points to a page that stays allocated for `'a`.
 /// - `offset + len <= PAGE_SIZE`.
+/// - The owner of the bytes lends them for `'a`: no reference to them exists.
 #[derive(Clone, Copy)]
 pub(crate) struct Piece<'a> {
     page: NonNull<bindings::page>,
@@ -38,13 +43,13 @@ impl Piece<'_> {
     ///
     /// # Safety
     ///
-    /// - `page` must point to a page that stays allocated for the lifetime of the result. Whoever
-    ///   passes the result on must know that its bytes may be read, or written, as the receiver
-    ///   will do.
+    /// - `page` must point to a page that stays allocated for the lifetime of the result.
     /// - `offset + len` must not exceed `PAGE_SIZE`.
+    /// - No reference to the bytes exists meanwhile. They may be read, or written, as the receiver
+    ///   of the result will do.
     #[inline]
     pub(crate) unsafe fn new(page: NonNull<bindings::page>, offset: usize, len: usize) -> Self {
-        // INVARIANT: The caller promises both.
+        // INVARIANT: By the safety requirements.
         Self {
             page,
             offset,
@@ -77,7 +82,7 @@ impl Piece<'_> {
     pub(crate) fn read(self, at: usize, to: &mut [u8]) -> Result {
         let offset = self.within(at, to.len())?;
         // SAFETY: By the type invariants the page is allocated, and `offset` and the length were
-        // checked. A slice that is exclusively ours overlaps with no page of this kind.
+        // checked. By them, too, the bytes are lent by their owner, so `to` has none of them.
         unsafe {
             bindings::memcpy_from_page(to.as_mut_ptr().cast(), self.page.as_ptr(), offset, to.len())
         };
@@ -93,7 +98,7 @@ impl Piece<'_> {
     pub(crate) fn write(self, at: usize, from: &[u8]) -> Result {
         let offset = self.within(at, from.len())?;
         // SAFETY: By the type invariants the page is allocated, and `offset` and the length were
-        // checked. A slice that we have a reference to overlaps with no page of this kind.
+        // checked. By them, too, the bytes are lent by their owner, so `from` has none of them.
         unsafe {
             bindings::memcpy_to_page(self.page.as_ptr(), offset, from.as_ptr().cast(), from.len())
         };
