@@ -5,8 +5,9 @@
 #include <linux/irqflags.h>
 #include <linux/slab.h>
 
-/* rust/kernel/block/badblocks.rs repeats where the positions of a table end. */
-static_assert(BB_OFFSET_MASK >> 9 == (1ULL << 54) - 1);
+/* rust/kernel/block/badblocks.rs repeats what the bits of an entry say. */
+static_assert(BB_OFFSET_MASK == ((1ULL << 54) - 1) << 9);
+static_assert(BB_LEN_MASK == 511 && BB_LEN(0) == 1);
 
 __rust_helper struct badblocks *rust_helper_badblocks_alloc(void)
 {
@@ -31,7 +32,11 @@ __rust_helper bool rust_helper_badblocks_set(struct badblocks *bb, u64 at,
 	return badblocks_set(bb, at, len, 1);
 }
 
-/* It would enable interrupts, where only those who disabled them may. */
+/*
+ * It would enable interrupts, where only those who disabled them may. The patch
+ * "badblocks: leave interrupts as they are when clearing", in patches/upstream/,
+ * ends that.
+ */
 __rust_helper int rust_helper_badblocks_clear(struct badblocks *bb, u64 at,
 					      u64 len)
 {
@@ -40,36 +45,23 @@ __rust_helper int rust_helper_badblocks_clear(struct badblocks *bb, u64 at,
 	return badblocks_clear(bb, at, len) ? 0 : -ENOSPC;
 }
 
-/*
- * Finds the first entry that ends after @at, which is where @start to @end then
- * are. badblocks_check() is no use: it counts in int, so in a range of more than
- * 2^31 sectors it goes astray.
- */
-__rust_helper bool rust_helper_badblocks_next(struct badblocks *bb, u64 at,
-					      u64 *start, u64 *end)
+__rust_helper unsigned int rust_helper_badblocks_read_begin(struct badblocks *bb)
 {
-	unsigned int seq;
-	bool found;
+	return read_seqbegin(&bb->lock);
+}
 
-	do {
-		int low = 0, high;
+__rust_helper bool rust_helper_badblocks_read_retry(struct badblocks *bb,
+						    unsigned int seq)
+{
+	return read_seqretry(&bb->lock, seq);
+}
 
-		seq = read_seqbegin(&bb->lock);
-		high = READ_ONCE(bb->count);
-		found = false;
-		while (low < high) {
-			int middle = low + (high - low) / 2;
-			u64 entry = READ_ONCE(bb->page[middle]);
+__rust_helper int rust_helper_badblocks_count(struct badblocks *bb)
+{
+	return READ_ONCE(bb->count);
+}
 
-			if (BB_END(entry) <= at) {
-				low = middle + 1;
-				continue;
-			}
-			*start = BB_OFFSET(entry);
-			*end = BB_END(entry);
-			found = true;
-			high = middle;
-		}
-	} while (read_seqretry(&bb->lock, seq));
-	return found;
+__rust_helper u64 rust_helper_badblocks_entry(struct badblocks *bb, int index)
+{
+	return READ_ONCE(bb->page[index]);
 }

@@ -56,6 +56,9 @@ unsafe impl Sync for BadBlocks {}
 /// The first position that the table has no bits for.
 const END: Sector = Sector(1 << 54);
 
+/// Where the position stands in an entry; below it is the length, less by one.
+const POSITION_SHIFT: u32 = 9;
+
 /// Where a range that is to be recorded ends, as far as it can be.
 fn end(at: Sector, len: Sectors) -> Sector {
     (at + len).min(END)
@@ -165,16 +168,60 @@ impl BadBlocks {
     /// The entries that end after `at`.
     fn after(&self, mut at: Sector) -> impl Iterator<Item = Range<Sector>> + '_ {
         iter::from_fn(move || {
-            let (mut start, mut end) = (0, 0);
-            // SAFETY: By the type invariant; the places for the result are valid.
-            let found = unsafe {
-                bindings::badblocks_next(self.table.as_ptr(), at.0, &mut start, &mut end)
-            };
-            if found {
-                at = Sector(end);
-            }
-            found.then_some(Sector(start)..at)
+            let bad = self.next(at)?;
+            at = bad.end;
+            Some(bad)
         })
+    }
+
+    /// The first entry that ends after `at`, as the table was at some moment.
+    ///
+    /// C's `badblocks_check` is no use: it counts in `int`, and goes astray in long ranges.
+    fn next(&self, at: Sector) -> Option<Range<Sector>> {
+        let table = self.table.as_ptr();
+        loop {
+            // SAFETY: By the type invariant.
+            let seq = unsafe { bindings::badblocks_read_begin(table) };
+            let found = self.search(at);
+            // SAFETY: By the type invariant.
+            if !unsafe { bindings::badblocks_read_retry(table, seq) } {
+                return found;
+            }
+        }
+    }
+
+    /// As [`Self::next`], but may find anything if the table changes meanwhile.
+    fn search(&self, at: Sector) -> Option<Range<Sector>> {
+        let (mut low, mut high) = (0, self.count());
+        let mut found = None;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let bad = self.entry(middle);
+            if bad.end <= at {
+                low = middle + 1;
+            } else {
+                found = Some(bad);
+                high = middle;
+            }
+        }
+        found
+    }
+
+    /// How many entries there are, at most [`Self::CAPACITY`].
+    fn count(&self) -> usize {
+        // SAFETY: By the type invariant.
+        let count = unsafe { bindings::badblocks_count(self.table.as_ptr()) };
+        usize::try_from(count).map_or(0, |count| count.min(Self::CAPACITY))
+    }
+
+    /// Entry `index`, or anything if there are not so many.
+    fn entry(&self, index: usize) -> Range<Sector> {
+        let index = index.min(Self::CAPACITY - 1);
+        // SAFETY: By the type invariant, there is room for [`Self::CAPACITY`] entries.
+        let entry = unsafe { bindings::badblocks_entry(self.table.as_ptr(), index as c_int) };
+        let start = Sector((entry >> POSITION_SHIFT) & (END.0 - 1));
+        let len = Sectors((entry & ((1 << POSITION_SHIFT) - 1)) + 1);
+        start..start + len
     }
 }
 
