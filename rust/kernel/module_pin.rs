@@ -5,48 +5,46 @@
 //! An object that makes C call into a driver is dropped by the driver's module, at the latest when
 //! that goes. If the module forgets to, by [`core::mem::forget`] or because the object is in a
 //! `static`, C would go on to call what is not there. A reference to the module is no remedy: it
-//! could not be unloaded then, not even by those who do drop the object when it goes. So each such
-//! object has a [`ModulePin`], which lets the module be unloaded, but not freed: whoever unloads it
+//! could not be unloaded then, not even if the object is dropped when it goes. So each such object
+//! has a [`ModulePin`], which lets the module be unloaded, but not freed: the task that unloads it
 //! waits for the pin to go, for ever if need be.
+//!
+//! Most pins are dropped by the module's own code, to which the task returns. What the pin holds is
+//! therefore given up later, by code that is built in; see [`late`]. Where this code is a part of
+//! the module that it pins, no other code is there to do it.
 //!
 //! C header: [`include/linux/module.h`](srctree/include/linux/module.h)
 
 // Some configurations have nobody to use it.
 #![allow(dead_code)]
 
+#[cfg(not(MODULE))]
+mod late;
+
+mod reference;
+
+use self::reference::Reference;
 use crate::{
     bindings,
-    prelude::*,
-    time::{
-        delay::fsleep,
-        Delta, //
-    },
+    prelude::*, //
 };
+use core::ptr::NonNull;
 
 /// Keeps a module in memory until dropped, even if it is unloaded.
 ///
 /// For code that is built in, it does nothing.
-///
-/// # Invariants
-///
-/// It owns a reference to the directory of `owner` in sysfs, or `owner` is null.
 pub(crate) struct ModulePin {
-    owner: *mut bindings::module,
+    reference: Option<Reference>,
 }
 
-// SAFETY: References belong to no thread.
-unsafe impl Send for ModulePin {}
-
-// SAFETY: There is nothing to be done with a shared one.
-unsafe impl Sync for ModulePin {}
-
 impl ModulePin {
-    /// Keeps `owner`.
+    /// Keeps `owner`. May sleep.
     ///
     /// # Errors
     ///
-    /// `EAGAIN` while the parameters of the module are being parsed, `ENOTSUPP` for a module in a
-    /// kernel without sysfs: nothing else keeps its memory.
+    /// `EAGAIN` while the parameters of the module are being parsed, or while another module takes
+    /// the first pin of all; `ENOMEM`; `ENOTSUPP` for a module in a kernel without sysfs: nothing
+    /// else keeps its memory.
     pub(crate) fn new(owner: &'static ThisModule) -> Result<Self> {
         // SAFETY: The pointer is that of a module whose code runs, or null.
         unsafe { Self::from_raw(owner.as_ptr()) }
@@ -58,38 +56,68 @@ impl ModulePin {
     ///
     /// As for [`Self::new`].
     pub(crate) fn of_this_code() -> Result<Self> {
-        // SAFETY: It is the module whose code runs, or null.
-        unsafe { Self::from_raw(bindings::module_of_helpers()) }
+        #[cfg(MODULE)]
+        {
+            extern "C" {
+                static __this_module: crate::types::Opaque<bindings::module>;
+            }
+            let owner = crate::types::Opaque::cast_into(&raw const __this_module);
+            // SAFETY: It is the module whose code runs.
+            unsafe { Self::from_raw(owner) }
+        }
+        #[cfg(not(MODULE))]
+        Ok(Self { reference: None })
     }
 
-    /// Waits until nobody else uses a module that is being loaded: if that fails, the loader frees
-    /// the module under those who have, for example, a disk or file of it open.
-    ///
-    /// Does nothing at any other time. May sleep.
-    pub(crate) fn wait_for_early_users(&self) {
-        // SAFETY: By the type invariant, the module is there.
-        while unsafe { bindings::module_is_used_early(self.owner) } {
-            fsleep(Delta::from_millis(1));
-        }
+    /// Whether the module is being loaded. If that fails, the loader frees the module whether or not
+    /// it is used, for example by a task that has a disk of it open.
+    pub(crate) fn is_coming(&self) -> bool {
+        self.reference.as_ref().is_some_and(Reference::is_coming)
     }
 
     /// # Safety
     ///
     /// `owner` is a module whose code runs, or null.
     unsafe fn from_raw(owner: *mut bindings::module) -> Result<Self> {
+        let Some(owner) = NonNull::new(owner) else {
+            return Ok(Self { reference: None });
+        };
+        #[cfg(not(MODULE))]
+        late::reserve()?;
         // SAFETY: By the safety requirement.
-        if unsafe { bindings::module_pin(owner) } {
-            // INVARIANT: The helper took the reference.
-            Ok(Self { owner })
-        } else {
-            Err(if cfg!(CONFIG_SYSFS) { EAGAIN } else { ENOTSUPP })
+        let reference = unsafe { Reference::new(owner) };
+        #[cfg(not(MODULE))]
+        if reference.is_err() {
+            late::unreserve();
+        }
+        Ok(Self {
+            reference: Some(reference?),
+        })
+    }
+
+    /// Waits until nothing but the loader uses a module that is being loaded. May sleep.
+    pub(crate) fn wait_for_early_users(&self) {
+        use crate::time::{
+            delay::fsleep,
+            Delta, //
+        };
+
+        let Some(reference) = &self.reference else {
+            return;
+        };
+        while reference.is_used_early() {
+            fsleep(Delta::from_millis(1));
         }
     }
 }
 
 impl Drop for ModulePin {
+    // Not a part of the module that drops it.
+    #[inline(never)]
     fn drop(&mut self) {
-        // SAFETY: By the type invariant, the reference is ours, and gone after this.
-        unsafe { bindings::module_unpin(self.owner) };
+        #[cfg(not(MODULE))]
+        if let Some(reference) = self.reference.take() {
+            late::give_up(reference);
+        }
     }
 }
