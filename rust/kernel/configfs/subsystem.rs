@@ -17,17 +17,18 @@ use crate::{
 
 /// A directory in the root of configfs, there until this is dropped.
 ///
-/// While a directory made below it exists, or an attribute file in it is open, the module that owns
-/// it cannot be removed. A module therefore sees this dropped when nothing below is left. Dropping
-/// it at another time, with directories below, takes it out of sight and leaves those directories
-/// (and the module) in memory for good.
+/// While a directory made below it exists, the module that owns it cannot be removed. A module
+/// therefore sees this dropped when nothing below is left. Dropping it at another time, with
+/// directories below, takes it out of sight and leaves those directories (and the module) in memory
+/// for good. An attribute file that is open keeps neither; what is read or written then fails with
+/// `ENOENT`.
 ///
 /// Files are usable as soon as [`Subsystem::new`] returns: make it the last step of a module's
-/// initialization that can fail. If it is dropped during that, it waits until nobody has any of
-/// them open. It must not be dropped from a callback of [`Directory`], which would wait for itself.
+/// initialization that can fail. It must not be dropped from a callback of [`Directory`], which
+/// would wait for itself.
 ///
 /// A module that leaks it, by [`mem::forget`](core::mem::forget) or in a `static`, is never gone:
-/// whoever unloads it waits for ever.
+/// the task that unloads it waits for ever.
 ///
 /// C header: [`include/linux/configfs.h`](srctree/include/linux/configfs.h)
 ///
@@ -65,7 +66,7 @@ pub struct Subsystem<D: Directory> {
     // Dropped in this order.
     root: NodeRef<D>,
     /// C calls the driver's module if this is leaked.
-    pin: ModulePin,
+    _pin: ModulePin,
 }
 
 impl<D: Directory> Subsystem<D> {
@@ -101,7 +102,7 @@ impl<D: Directory> Subsystem<D> {
         to_result(unsafe { bindings::configfs_register_subsystem(subsystem) })?;
 
         // INVARIANT: Registered just now.
-        Ok(Self { root, pin })
+        Ok(Self { root, _pin: pin })
     }
 
     /// Returns the data behind the directory.
@@ -114,7 +115,5 @@ impl<D: Directory> Drop for Subsystem<D> {
     fn drop(&mut self) {
         // SAFETY: Registered, by the type invariant; the memory stays, by the reference in `root`.
         unsafe { bindings::configfs_unregister_subsystem(self.root.as_subsystem()) };
-        // Whoever has a file open still holds the module.
-        self.pin.wait_for_early_users();
     }
 }

@@ -24,7 +24,12 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Collects `attributes`, of which `owner` becomes the owner, too.
+    /// Collects `attributes`.
+    ///
+    /// They have no owner: a file that is open keeps no module. Nothing of the module is looked at
+    /// for it once the directory is gone: then configfs calls neither `show` nor `store`, and has
+    /// waited for those that ran. Else a task that keeps a file open could keep a module whose
+    /// initialisation has failed from being freed.
     pub(super) fn new(
         owner: &'static ThisModule,
         attributes: impl ExactSizeIterator<Item = bindings::configfs_attribute>,
@@ -32,8 +37,7 @@ impl Table {
         group_operations: &'static bindings::configfs_group_operations,
     ) -> Result<Self> {
         let mut files = KVec::with_capacity(attributes.len(), GFP_KERNEL)?;
-        for mut file in attributes {
-            file.ca_owner = owner.as_ptr();
+        for file in attributes {
             files.push(file, GFP_KERNEL)?;
         }
 
