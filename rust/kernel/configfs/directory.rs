@@ -5,12 +5,14 @@
 use super::attribute::Attribute;
 use super::node::{
     Node,
-    NodeRef, //
+    NodeRef,
+    ITEM_OPERATIONS, //
 };
 use super::table::Table;
 use crate::{
     bindings,
     fault::Fault,
+    module_pin::ModulePin,
     prelude::*, //
 };
 use core::marker::PhantomData;
@@ -194,14 +196,15 @@ pub(super) fn create<D: Directory>(
     owner: &'static ThisModule,
     data: impl PinInit<D, Error>,
 ) -> Result<NodeRef<D>> {
+    let pin = ModulePin::new(owner)?;
     let table = Table::new(
         owner,
         D::ATTRIBUTES.iter().map(Attribute::to_raw),
-        Node::<D>::ITEM_OPERATIONS,
+        &ITEM_OPERATIONS,
         GroupCallbacks::<D>::OPERATIONS,
     )?;
     // SAFETY: The table is made for `D`.
-    let node = unsafe { NodeRef::new(name, table, data) }?;
+    let node = unsafe { NodeRef::new(name, pin, table, data) }?;
 
     // INVARIANT: The group is initialized and seen by nobody else.
     let mut groups = DefaultGroups {

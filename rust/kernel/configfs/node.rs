@@ -7,6 +7,7 @@ use crate::{
     bindings,
     container_of,
     error::to_result,
+    module_pin::ModulePin,
     prelude::*,
     types::Opaque, //
 };
@@ -20,31 +21,89 @@ use core::ptr::NonNull;
 ///
 /// # Invariants
 ///
-/// * `c.su_group` is initialized, has a name, and its type is that of `table`, which describes a
-///   directory with data `D`.
-/// * Lives in a `KBox` that belongs to the reference count of `c.su_group.cg_item`.
+/// * `head.c.su_group` is initialized, has a name, and its type is that of `table`, which describes
+///   a directory with data `D`.
+/// * Lives in a `KBox` that belongs to the reference count of `head.c.su_group.cg_item`.
 #[pin_data]
 pub(super) struct Node<D> {
     #[pin]
-    c: Opaque<bindings::configfs_subsystem>,
+    head: Head,
     table: Table,
     #[pin]
     data: D,
 }
 
-impl<D> Node<D> {
-    /// What the [`Table`] of a `Node<D>` has to say about the end of its life.
-    pub(super) const ITEM_OPERATIONS: &'static bindings::configfs_item_operations =
-        &bindings::configfs_item_operations {
-            release: Some(Self::release),
-            allow_link: None,
-            drop_link: None,
-        };
+/// What is alike in all nodes, whatever their data.
+///
+/// # Invariants
+///
+/// Is the head of a `Node<D>`, for which `free` is `Node::<D>::free`.
+#[pin_data]
+struct Head {
+    #[pin]
+    c: Opaque<bindings::configfs_subsystem>,
+    /// Another subsystem may have a reference to the node when the module is unloaded.
+    pin: Option<ModulePin>,
+    free: unsafe fn(*mut Head),
+}
 
+/// What the [`Table`] of a node has to say about the end of its life.
+pub(super) static ITEM_OPERATIONS: bindings::configfs_item_operations =
+    bindings::configfs_item_operations {
+        release: Some(Head::release),
+        allow_link: None,
+        drop_link: None,
+    };
+
+impl Head {
     /// The C group in this node.
     fn as_group(&self) -> *mut bindings::config_group {
         // SAFETY: The projection stays within `c`.
         unsafe { &raw mut (*self.c.get()).su_group }
+    }
+
+    /// # Safety
+    ///
+    /// `item` must be in the head of a node.
+    unsafe fn container_of(item: *mut bindings::config_item) -> *mut Self {
+        // SAFETY: By the safety requirements, all of this is within one node.
+        let group = unsafe { container_of!(item, bindings::config_group, cg_item) };
+        // SAFETY: As above.
+        let c = unsafe { container_of!(group, bindings::configfs_subsystem, su_group) };
+        // SAFETY: As above.
+        unsafe { container_of!(Opaque::cast_from(c).cast_mut(), Self, c) }
+    }
+
+    /// Frees a node, when its last reference is given back.
+    ///
+    /// This may be when its module has been unloaded, since other subsystems can have a reference:
+    /// a task that makes a symbolic link to the directory does. The module's code is there, by the
+    /// pin of the node. This function is not generic, for such code is part of the module that uses
+    /// it: where this file is built in, the task is out of the module's code when the pin goes.
+    /// (Where this file is a part of the module, only the last instructions of this function are
+    /// not kept by anything.)
+    ///
+    /// # Safety
+    ///
+    /// `item` must be in the head of a node that is not used after this call.
+    #[inline(never)]
+    unsafe extern "C" fn release(item: *mut bindings::config_item) {
+        // SAFETY: By the safety requirements.
+        let head = unsafe { Self::container_of(item) };
+        // SAFETY: By the safety requirements, no other task uses it.
+        let pin = unsafe { (*head).pin.take() };
+        // SAFETY: As above.
+        let free = unsafe { (*head).free };
+        // SAFETY: By the type invariants it is that of the node, which is not used any more.
+        unsafe { free(head) };
+        drop(pin);
+    }
+}
+
+impl<D> Node<D> {
+    /// The C group in this node.
+    fn as_group(&self) -> *mut bindings::config_group {
+        self.head.as_group()
     }
 
     /// The node around `item`.
@@ -53,9 +112,10 @@ impl<D> Node<D> {
     ///
     /// `item` must be in a node with data `D`, which must live for `'a`.
     pub(super) unsafe fn from_item<'a>(item: *mut bindings::config_item) -> &'a Self {
-        // SAFETY: By the safety requirements, all of this is within one node, that lives for `'a`
-        // and is only shared.
-        unsafe { &*Self::container_of(item) }
+        // SAFETY: By the safety requirements.
+        let node = unsafe { Self::container_of(item) };
+        // SAFETY: By the safety requirements, it lives for `'a`, and is only shared.
+        unsafe { &*node }
     }
 
     /// The node around `group`.
@@ -65,19 +125,19 @@ impl<D> Node<D> {
     /// As for [`Self::from_item`].
     pub(super) unsafe fn from_group<'a>(group: *mut bindings::config_group) -> &'a Self {
         // SAFETY: By the safety requirements, `group` is within a node.
-        unsafe { Self::from_item(&raw mut (*group).cg_item) }
+        let item = unsafe { &raw mut (*group).cg_item };
+        // SAFETY: By the safety requirements.
+        unsafe { Self::from_item(item) }
     }
 
     /// # Safety
     ///
     /// `item` must be in a node with data `D`.
     unsafe fn container_of(item: *mut bindings::config_item) -> *mut Self {
-        // SAFETY: By the safety requirements, all of this is within one node.
-        unsafe {
-            let group = container_of!(item, bindings::config_group, cg_item);
-            let c = container_of!(group, bindings::configfs_subsystem, su_group);
-            container_of!(Opaque::cast_from(c).cast_mut(), Self, c)
-        }
+        // SAFETY: By the safety requirements.
+        let head = unsafe { Head::container_of(item) };
+        // SAFETY: By the safety requirements, it is the head of such a node.
+        unsafe { container_of!(head, Self, head) }
     }
 
     /// The driver's data.
@@ -105,22 +165,19 @@ impl<D> Node<D> {
         state == bindings::module_state_MODULE_STATE_LIVE
     }
 
-    /// Frees a node, when its last reference is given back.
-    ///
-    /// The module is still there: configfs gives back its references to a directory before those to
-    /// its module. (A task that just makes a symbolic link to the directory, in a subsystem that
-    /// allows that, may be later. C drivers have the same gap, and only configfs could close it.)
+    /// Frees a node.
     ///
     /// # Safety
     ///
-    /// `item` must be in a node with data `D` that is not used after this call.
-    unsafe extern "C" fn release(item: *mut bindings::config_item) {
+    /// `head` must be that of a node with data `D` that is not used after this call.
+    unsafe fn free(head: *mut Head) {
         // SAFETY: By the safety requirements.
-        let node = unsafe { Self::container_of(item) };
-
+        let node = unsafe { container_of!(head, Self, head) };
+        // SAFETY: By the safety requirements.
+        let group = unsafe { (*head).as_group() };
         // SAFETY: The group is initialized, by the type invariant; its default groups were unlinked
         // before, since a linked one has a reference to this node.
-        unsafe { bindings::configfs_remove_default_groups((*node).as_group()) };
+        unsafe { bindings::configfs_remove_default_groups(group) };
         // SAFETY: Nodes are in a `KBox`, by the type invariant, and this was the last reference.
         // The value does not move on its way into the box, where it is dropped in place.
         drop(unsafe { KBox::from_raw(node) });
@@ -141,22 +198,28 @@ unsafe impl<D: Send + Sync> Send for NodeRef<D> {}
 unsafe impl<D: Send + Sync> Sync for NodeRef<D> {}
 
 impl<D> NodeRef<D> {
-    /// Makes a node, of which this is the first reference.
+    /// Makes a node, of which this is the first reference; `pin` keeps the module of `D`.
     ///
     /// # Safety
     ///
     /// `table` must be made for `D`: with attributes of `D`, callbacks for groups of data `D`, and
-    /// [`Node::ITEM_OPERATIONS`].
+    /// [`ITEM_OPERATIONS`].
     pub(super) unsafe fn new(
         name: &CStr,
+        pin: ModulePin,
         table: Table,
         data: impl PinInit<D, Error>,
     ) -> Result<Self> {
         let node = KBox::pin_init(
             try_pin_init!(Node {
-                c <- Opaque::ffi_init(|c: *mut bindings::configfs_subsystem| {
-                    // SAFETY: `c` is valid for writes.
-                    unsafe { c.write_bytes(0, 1) }
+                // INVARIANT: It is that of this node.
+                head <- pin_init!(Head {
+                    c <- Opaque::ffi_init(|c: *mut bindings::configfs_subsystem| {
+                        // SAFETY: `c` is valid for writes.
+                        unsafe { c.write_bytes(0, 1) }
+                    }),
+                    pin: Some(pin),
+                    free: Node::<D>::free,
                 }),
                 table,
                 data <- data,
@@ -176,10 +239,9 @@ impl<D> NodeRef<D> {
         })?;
         // SAFETY: Nobody else uses the group. Its type is beside it, so it stays where it is for as
         // long as the group does.
-        unsafe {
-            (*group).cg_item.ci_type = node.table.as_ptr();
-            bindings::config_group_init(group);
-        }
+        unsafe { (*group).cg_item.ci_type = node.table.as_ptr() };
+        // SAFETY: As above.
+        unsafe { bindings::config_group_init(group) };
 
         // INVARIANT: Name, type, lists and count are set; the count of one is what we return.
         // SAFETY: A `NodeRef` never moves its node.
@@ -209,7 +271,7 @@ impl<D> NodeRef<D> {
     }
 
     pub(super) fn as_subsystem(&self) -> *mut bindings::configfs_subsystem {
-        self.node().c.get()
+        self.node().head.c.get()
     }
 
     pub(super) fn data(&self) -> &D {

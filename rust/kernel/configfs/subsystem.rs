@@ -10,7 +10,6 @@ use super::node::NodeRef;
 use crate::{
     bindings,
     error::to_result,
-    module_pin::ModulePin,
     prelude::*,
     static_lock_class, //
 };
@@ -26,6 +25,9 @@ use crate::{
 /// Files are usable as soon as [`Subsystem::new`] returns: make it the last step of a module's
 /// initialization that can fail. It must not be dropped from a callback of [`Directory`], which
 /// would wait for itself.
+///
+/// Another subsystem may have a reference to a directory, as that of a target of one of its symbolic
+/// links. Then the data, and the module, is there until that is given back.
 ///
 /// A module that leaks it, by [`mem::forget`](core::mem::forget) or in a `static`, is never gone:
 /// the task that unloads it waits for ever.
@@ -63,10 +65,7 @@ use crate::{
 /// # Ok::<(), Error>(())
 /// ```
 pub struct Subsystem<D: Directory> {
-    // Dropped in this order.
     root: NodeRef<D>,
-    /// C calls the driver's module if this is leaked.
-    _pin: ModulePin,
 }
 
 impl<D: Directory> Subsystem<D> {
@@ -84,7 +83,6 @@ impl<D: Directory> Subsystem<D> {
         owner: &'static ThisModule,
         data: impl PinInit<D, Error>,
     ) -> Result<Self> {
-        let pin = ModulePin::new(owner)?;
         let root = directory::create(name, owner, data)?;
         let subsystem = root.as_subsystem();
 
@@ -102,7 +100,7 @@ impl<D: Directory> Subsystem<D> {
         to_result(unsafe { bindings::configfs_register_subsystem(subsystem) })?;
 
         // INVARIANT: Registered just now.
-        Ok(Self { root, _pin: pin })
+        Ok(Self { root })
     }
 
     /// Returns the data behind the directory.
