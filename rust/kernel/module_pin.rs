@@ -96,6 +96,10 @@ impl ModulePin {
     }
 
     /// Waits until nothing but the loader uses a module that is being loaded. May sleep.
+    ///
+    /// Only code that is built in can do without, see `DiskOperations`: C does not say when a
+    /// reference to a module is put.
+    #[cfg(MODULE)]
     pub(crate) fn wait_for_early_users(&self) {
         use crate::time::{
             delay::fsleep,

@@ -60,6 +60,7 @@ impl Reference {
     }
 
     /// Whether the module is being loaded, and used by others than the loader.
+    #[cfg(MODULE)]
     pub(super) fn is_used_early(&self) -> bool {
         #[cfg(CONFIG_MODULE_UNLOAD)]
         {
@@ -101,6 +102,7 @@ impl Reference {
         false
     }
 
+    #[cfg(MODULE)]
     pub(super) fn is_used_early(&self) -> bool {
         false
     }

@@ -193,7 +193,7 @@ impl<T: Operations> GenDiskBuilder<T> {
         late_drop::can_wait()?;
         let owner = this_module::<T::OwnerModule>();
         let (pin, pin_of_disk) = (ModulePin::new(owner)?, ModulePin::new(owner)?);
-        let operations = DiskOperations::new::<T>(owner)?;
+        let operations = DiskOperations::new(owner, self.tag_set.clone())?;
         let data = KBox::pin_init(self.tag_set.disk_data(queue_data), GFP_KERNEL)?;
         let disk = self.alloc(&data)?;
         // SAFETY: Nobody else knows the disk yet.
@@ -247,9 +247,6 @@ impl<T: Operations> GenDiskBuilder<T> {
         // SAFETY: By the safety requirement. The disk owns its operations now, for which dropping
         // it accounts.
         unsafe { (*disk).fops = operations.into_raw() };
-        let set = Arc::as_ptr(&self.tag_set).cast_mut();
-        // SAFETY: By the safety requirement.
-        unsafe { (*disk).private_data = set.cast() };
         // SAFETY: By the safety requirement.
         unsafe { bindings::set_capacity(disk, self.capacity.0) };
         if let Some(numbers) = &self.numbers {

@@ -67,12 +67,13 @@ impl<T: Operations> Disk<T> {
         self.tag_set.reap();
         // Nobody starts it again.
         self.data.cancel_timer();
-        // If somebody has the disk open, it is released when they close it. Until then, C looks at
+        // SAFETY: By the type invariant, and the pin is that of the driver's module.
+        unsafe { DiskOperations::remove(self.disk, &self.pin) };
+        // If a task has the disk open, it is released when that closes it. Until then, C looks at
         // nothing but its operations.
         //
         // SAFETY: By the type invariant.
         unsafe { DiskOperations::put_disk(self.disk) };
-        self.pin.wait_for_early_users();
     }
 
     /// Waits until there is no other reference to a disk that is not on the system.
