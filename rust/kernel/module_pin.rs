@@ -69,8 +69,8 @@ impl ModulePin {
         Ok(Self { reference: None })
     }
 
-    /// Whether the module is being loaded. If that fails, the loader frees the module whether or not
-    /// it is used, for example by a task that has a disk of it open.
+    /// Whether the module is being loaded. If that fails, the loader frees the module whether or
+    /// not it is used, for example by a task that has a disk of it open.
     pub(crate) fn is_coming(&self) -> bool {
         self.reference.as_ref().is_some_and(Reference::is_coming)
     }

@@ -105,7 +105,7 @@ impl<D: Send + Sync + 'static> Attribute<D> {
         self.name
     }
 
-    /// The C description of the file, without an owner; see [`Table::new`](super::table::Table::new).
+    /// The C description of the file, without an owner; see `Table::new`.
     pub(super) fn to_raw(&self) -> bindings::configfs_attribute {
         bindings::configfs_attribute {
             ca_name: as_char_ptr_in_const_context(self.name),

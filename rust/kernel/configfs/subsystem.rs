@@ -26,7 +26,7 @@ use crate::{
 /// initialization that can fail. It must not be dropped from a callback of [`Directory`], which
 /// would wait for itself.
 ///
-/// Another subsystem may have a reference to a directory, as that of a target of one of its symbolic
+/// Another subsystem may have a reference to a directory, as to the target of one of its symbolic
 /// links. Then the data, and the module, is there until that is given back.
 ///
 /// A module that leaks it, by [`mem::forget`](core::mem::forget) or in a `static`, is never gone:

@@ -221,8 +221,8 @@ unsafe extern "C" fn module_changes(
 
     if state == GOING {
         if let Some(late) = LATE.as_ref() {
-            // This task is here, and not in the module's code. If it is not the one that dropped the
-            // pin, but has got the place of that in memory, that one has ended.
+            // This task is here, and not in the module's code. If it is not the one that dropped
+            // the pin, but has got the place of that in memory, that one has ended.
             let task = Task::current_raw().addr();
             late.give_up(|dropped| dropped.task == task && dropped.reference.is_of(module.cast()));
         }
