@@ -11,6 +11,7 @@
 #include <linux/module.h>
 #include <linux/nodemask.h>
 #include <linux/sched/mm.h>
+#include <linux/srcu.h>
 #include <linux/workqueue.h>
 
 /* rust/kernel/block/status.rs repeats these numbers. */
@@ -37,6 +38,26 @@ static_assert((__force u32)BLK_FEAT_WRITE_CACHE == 1u << 0);
 static_assert((__force u32)BLK_FEAT_FUA == 1u << 1);
 static_assert((__force u32)BLK_FEAT_ROTATIONAL == 1u << 2);
 static_assert((__force u32)BLK_FEAT_ZONED == 1u << 10);
+
+/*
+ * When blk_mq_alloc_tag_set() fails, memory of requests that it has made may still
+ * wait in tags_srcu to be freed. It does not wait for that: cleanup_srcu_struct()
+ * warns, and if there is more to wait for than one grace period, leaves things as
+ * they are. The caller frees the tag set then, so this finishes what was left, until
+ * C waits: patches/upstream/blk-mq-tag-set-srcu.patch.
+ */
+__rust_helper int rust_helper_blk_alloc_tag_set(struct blk_mq_tag_set *set)
+{
+	int error = blk_mq_alloc_tag_set(set);
+
+#ifdef CONFIG_TREE_SRCU
+	if (error && set->tags_srcu.srcu_sup) {
+		srcu_barrier(&set->tags_srcu);
+		cleanup_srcu_struct(&set->tags_srcu);
+	}
+#endif
+	return error;
+}
 
 __rust_helper bool
 rust_helper_blk_batch_add(struct request *rq, struct io_comp_batch *batch)

@@ -135,8 +135,10 @@ impl<T: Operations> TagSet<T> {
                     let shared = unsafe { &raw const (*this.as_ptr()).shared };
                     // SAFETY: `slot` is valid for writes.
                     unsafe { slot.write(options.as_raw(counts, shared)?) };
-                    // SAFETY: All that drivers set is set.
-                    to_result(unsafe { bindings::blk_mq_alloc_tag_set(slot) })
+                    // SAFETY: `slot` holds what drivers set, and zeros, and does not move. The
+                    // callbacks that run meanwhile find `shared`. After a failure, C has exited the
+                    // requests that it had initialised, and does not come back to `slot`.
+                    to_result(unsafe { bindings::blk_alloc_tag_set(slot) })
                 }),
             }? Error),
             GFP_KERNEL,

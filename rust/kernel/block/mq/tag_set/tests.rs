@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of what keeps hardware queues while their number changes.
+//! Tests of what becomes of tag sets when something fails.
 
 #[macros::kunit_tests(rust_block_mq_tag_set)]
 mod suite {
@@ -13,6 +13,58 @@ mod suite {
         self,
         NonNull, //
     };
+
+    /// Fails.
+    unsafe extern "C" fn no_request(
+        _: *mut bindings::blk_mq_tag_set,
+        _: *mut bindings::request,
+        _: c_uint,
+        _: c_int,
+    ) -> c_int {
+        ENOMEM.to_errno()
+    }
+
+    #[cfg(CONFIG_TREE_SRCU)]
+    #[test]
+    fn nothing_calls_back_into_a_tag_set_that_was_not_made() -> Result {
+        // C has a page by the time it cannot initialise a request. It tries again with half of the
+        // requests, so that two callbacks wait, the second for another grace period.
+        let ops = bindings::blk_mq_ops {
+            init_request: Some(no_request),
+            ..*Vtable::<Driver>::get()
+        };
+        let set = bindings::blk_mq_tag_set {
+            ops: &ops,
+            nr_hw_queues: 1,
+            queue_depth: 2,
+            nr_maps: 1,
+            numa_node: bindings::NUMA_NO_NODE,
+            ..pin_init::zeroed()
+        };
+        let options = TagSetOptions::default();
+        let shared = KBox::pin_init(Shared::<Driver>::new(options.queues, Ok(())), GFP_KERNEL)?;
+        let mut set = KBox::new(set, GFP_KERNEL)?;
+        set.driver_data = ptr::from_ref(&*shared).cast_mut().cast();
+
+        // SAFETY: A test runs.
+        let test = unsafe { bindings::kunit_get_current_test() };
+        // C warns of what it leaves.
+        //
+        // SAFETY: As above.
+        let quiet = unsafe { bindings::kunit_start_suppress_warning(test) };
+        // SAFETY: The set is what `TagSet::new` makes, but for `init_request`.
+        let made = to_result(unsafe { bindings::blk_alloc_tag_set(&mut *set) });
+        // SAFETY: It is what was started above.
+        unsafe { bindings::kunit_end_suppress_warning(test, quiet) };
+        let left = !set.tags_srcu.srcu_sup.is_null();
+        if left {
+            // What is left looks for it.
+            let _ = KBox::leak(set);
+        }
+        assert_eq!(made, Err(ENOMEM));
+        assert!(!left);
+        Ok(())
+    }
 
     #[test]
     fn the_queues_of_a_frozen_disk_are_left_alone_while_they_change() -> Result {
