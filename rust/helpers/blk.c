@@ -95,6 +95,16 @@ __rust_helper void rust_helper_blk_noio_restore(unsigned int flags)
 	memalloc_noio_restore(flags);
 }
 
+__rust_helper unsigned int rust_helper_blk_noreclaim_save(void)
+{
+	return memalloc_noreclaim_save();
+}
+
+__rust_helper void rust_helper_blk_noreclaim_restore(unsigned int flags)
+{
+	memalloc_noreclaim_restore(flags);
+}
+
 __rust_helper bool rust_helper_blk_node_online(unsigned int node)
 {
 	return node < MAX_NUMNODES && node_online(node);

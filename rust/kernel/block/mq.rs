@@ -129,6 +129,8 @@ mod disk_data;
 
 mod change;
 
+mod reserves;
+
 mod map;
 
 mod context;

@@ -224,6 +224,11 @@ impl Maps {
         self.asked.store(counts);
     }
 
+    /// Whether queue `index` is among those that were asked for.
+    pub(super) fn has_asked_for(&self, index: u32) -> bool {
+        self.asked.load().total().is_some_and(|total| index < total)
+    }
+
     /// Makes the maps of `set`.
     ///
     /// # Safety

@@ -85,7 +85,7 @@ pub trait Operations: Sized + 'static {
 
     /// What the driver keeps per request. It is made with the request and lives across I/Os, so
     /// what an earlier I/O left there is still there. Its alignment is at most that of C's `struct
-    /// request`.
+    /// request`, with which it fits into a page.
     type RequestData: Send + Sync + 'static;
 
     /// Whether requests have a timer in them: [`Timer`](super::Timer) or

@@ -9,6 +9,7 @@ use super::{
         Maps,
         QueueCounts, //
     },
+    reserves::Reserves,
     Operations, //
 };
 use crate::{
@@ -24,6 +25,7 @@ use crate::{
 pub(super) struct Shared<T: Operations> {
     pub(super) maps: Maps,
     pub(super) change: Arc<Change>,
+    pub(super) reserves: Reserves,
     #[pin]
     pub(super) retired: Retired<T>,
     #[pin]
@@ -38,6 +40,7 @@ impl<T: Operations> Shared<T> {
         try_pin_init!(Self {
             maps: Maps::new(counts),
             change: Arc::new(Change::new(), GFP_KERNEL)?,
+            reserves: Reserves::new(),
             retired <- Retired::new(),
             data <- data,
         }? Error)

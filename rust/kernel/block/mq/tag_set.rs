@@ -174,10 +174,9 @@ impl<T: Operations> TagSet<T> {
     /// could not be made, `EDEADLK` in a callback of the block layer or elsewhere where the caller
     /// cannot wait for I/O. After a failure the old counts are in force.
     ///
-    /// C makes every queue anew, also those that are to stay. If it finds no memory for one of
-    /// these, it tries again; if it finds none then, it follows a null pointer before this returns,
-    /// and before any code of a driver can: the kernel reports that, and the tag set with its disks
-    /// is out of use for good.
+    /// C makes every queue anew, also those that are to stay, which it cannot do without. For these
+    /// it may use the reserves of the kernel, one queue at a time, and none needs more than a page
+    /// in a row. (With more than 512 CPUs, the first change needs more.)
     pub fn set_queue_counts(&self, counts: QueueCounts) -> Result {
         // SAFETY: By the invariants of `Set`; the field does not change any more.
         let maps = unsafe { (*self.set.inner.get()).nr_maps };
@@ -195,8 +194,13 @@ impl<T: Operations> TagSet<T> {
             self.wait_for_callbacks();
         }
         self.set.shared.maps.ask(counts);
-        // SAFETY: By the invariants of `Set`.
-        unsafe { bindings::blk_mq_update_nr_hw_queues(self.set.inner.get(), total) };
+        // If C finds no memory twice for a queue that was there, it follows a null pointer. That
+        // takes a kernel that has not a page left in its reserves, or two injected faults in a row;
+        // patches/upstream/blk-mq-queue-memory.patch makes it wait.
+        self.set.shared.reserves.during(|| {
+            // SAFETY: By the invariants of `Set`.
+            unsafe { bindings::blk_mq_update_nr_hw_queues(self.set.inner.get(), total) }
+        });
         drop(change);
         // Whoever wanted to start them meanwhile may have been unable to.
         //

@@ -210,6 +210,7 @@ impl<T: Operations> Vtable<T> {
                 &*(*(*hctx).queue).queuedata.cast::<T::QueueData>(),
             )
         };
+        shared.reserves.take_back();
         from_result(|| {
             let make = || T::init_hw_queue(queue, &shared.data, index);
             // It may be one of old that was not started since it was stopped. It is not run, as it has
@@ -226,14 +227,21 @@ impl<T: Operations> Vtable<T> {
     /// # Safety
     ///
     /// See [`Vtable`].
-    unsafe extern "C" fn exit_hctx(hctx: *mut bindings::blk_mq_hw_ctx, _index: c_uint) {
-        // SAFETY: The tag set outlives its queues. C calls this once for each success of
-        // `init_hctx`, when no request can enter the queue any more.
-        unsafe {
-            Shared::<T>::from_raw((*(*hctx).queue).tag_set)
-                .retired
-                .retire(hctx)
-        };
+    unsafe extern "C" fn exit_hctx(hctx: *mut bindings::blk_mq_hw_ctx, index: c_uint) {
+        // SAFETY: C exits a hardware queue, which has a queue.
+        let queue = unsafe { (*hctx).queue };
+        // SAFETY: As above; that has a tag set.
+        let set = unsafe { (*queue).tag_set };
+        // SAFETY: The tag set outlives its queues.
+        let shared = unsafe { Shared::<T>::from_raw(set) };
+        // SAFETY: C calls this once for each success of `init_hctx`, when no request can enter the
+        // queue any more.
+        unsafe { shared.retired.retire(hctx) };
+        // During a change, C goes on with making the queue again, or the next one. It calls
+        // `init_hctx` when it has the memory.
+        if shared.maps.has_asked_for(index) {
+            shared.reserves.lend();
+        }
     }
 
     /// # Safety
@@ -274,7 +282,11 @@ impl<T: Operations> Vtable<T> {
     ///
     /// See [`Vtable`].
     unsafe extern "C" fn map_queues(set: *mut bindings::blk_mq_tag_set) {
-        // SAFETY: C asks for the maps to be made, and does not use them meanwhile.
-        unsafe { Shared::<T>::from_raw(set).maps.apply(set) };
+        // SAFETY: C asks for the maps of a tag set.
+        let shared = unsafe { Shared::<T>::from_raw(set) };
+        // After a failure, when C has exited what it had made.
+        shared.reserves.take_back();
+        // SAFETY: As above. C does not use the maps meanwhile.
+        unsafe { shared.maps.apply(set) };
     }
 }

@@ -10,6 +10,7 @@ use super::timer::{
 };
 use crate::{
     bindings,
+    page::PAGE_SIZE,
     prelude::*,
     sync::atomic::{
         Acquire,
@@ -116,8 +117,9 @@ impl<T: Operations<Timer = Timer>> Command<T> {
 
 /// The size of a command in bytes, for C.
 pub(in super::super) const fn command_size<T: Operations>() -> u32 {
-    // C puts several requests into one allocation of 16 pages at most, and does not check that even
-    // one fits.
-    const_assert!(size_of::<Command<T>>() <= 16384);
+    // A request for flushes is made anew whenever the number of queues changes, where C cannot do
+    // without it. So a page is enough for it, as more in a row may not be there. That is also less
+    // than the 16 pages into which C puts several requests without a look at whether one fits.
+    const_assert!(size_of::<Command<T>>() <= PAGE_SIZE - size_of::<bindings::request>());
     size_of::<Command<T>>() as u32
 }

@@ -5,10 +5,29 @@
 #[macros::kunit_tests(rust_block_mq_tag_set)]
 mod suite {
     use super::super::{
-        super::test_driver::Driver,
+        super::{
+            test_driver::Driver,
+            Idle,
+            NoTimer,
+            Refused,
+            Sleepable, //
+        },
         *, //
     };
-    use crate::error::from_err_ptr;
+    use crate::{
+        alloc::flags::{
+            GFP_ATOMIC,
+            __GFP_NOWARN, //
+        },
+        error::from_err_ptr,
+        sync::{
+            atomic::{
+                Atomic,
+                Relaxed, //
+            },
+            new_mutex, //
+        },
+    };
     use core::ptr::{
         self,
         NonNull, //
@@ -64,6 +83,106 @@ mod suite {
         assert_eq!(made, Err(ENOMEM));
         assert!(!left);
         Ok(())
+    }
+
+    /// Takes all the memory there is when its first queue is made again, until its second is.
+    struct Hungry;
+
+    #[pin_data]
+    struct Eaten {
+        hungry: Atomic<bool>,
+        #[pin]
+        memory: Mutex<KVec<KVec<u8>>>,
+    }
+
+    impl Eaten {
+        fn new() -> impl PinInit<Self, Error> {
+            try_pin_init!(Self {
+                hungry: Atomic::new(false),
+                memory <- new_mutex!(KVec::with_capacity(16384, GFP_KERNEL)?),
+            }? Error)
+        }
+
+        fn eat(&self) -> Result {
+            let flags = GFP_ATOMIC | __GFP_NOWARN;
+            let mut memory = self.memory.lock();
+            // Where the data of a queue comes from, there is still some left.
+            // From 4 MiB down to 128 bytes, then the size between.
+            for step in 0..17 {
+                let size = if step < 16 { 1 << (22 - step) } else { 192 };
+                while memory.len() < memory.capacity() {
+                    let Ok(some) = KVec::with_capacity(size, flags) else {
+                        break;
+                    };
+                    memory.push_within_capacity(some).map_err(|_| EINVAL)?;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    #[vtable]
+    impl Operations for Hungry {
+        type Context = Sleepable;
+        type TagSetData = Eaten;
+        type QueueData = ();
+        type HwData = ();
+        type RequestData = ();
+        type Timer = NoTimer;
+
+        fn init_hw_queue(_: &(), eaten: &Eaten, index: u32) -> impl PinInit<(), Error> {
+            // SAFETY: There is nothing to initialise. This runs when the memory for the data is
+            // there.
+            unsafe {
+                pin_init::pin_init_from_closure(move |_| {
+                    if !eaten.hungry.load(Relaxed) {
+                        Ok(())
+                    } else if index == 0 {
+                        eaten.eat()
+                    } else {
+                        eaten.memory.lock().clear();
+                        Ok(())
+                    }
+                })
+            }
+        }
+
+        fn init_request(_: &Eaten) -> impl PinInit<()> {}
+
+        fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+            rq.start().end(Ok(()));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn queues_are_made_again_without_memory() -> Result {
+        let queues = QueueCounts {
+            read: 1,
+            ..QueueCounts::default()
+        };
+        let options = TagSetOptions {
+            queues,
+            ..TagSetOptions::default()
+        };
+        let tags = TagSet::<Hungry>::new(options, Eaten::new())?;
+        let data = KBox::pin_init(tags.disk_data(Ok(())), GFP_KERNEL)?;
+        let data_ptr = ptr::from_ref(&*data).cast_mut().cast();
+        // SAFETY: The tag set and the data outlive the queue, which is destroyed below.
+        let queue = from_err_ptr(tags.with_fixed_queues(|set| unsafe {
+            bindings::blk_mq_alloc_queue(set, ptr::null_mut(), data_ptr)
+        }))?;
+
+        tags.data().hungry.store(true, Relaxed);
+        let made = tags.set_queue_counts(queues);
+        tags.data().hungry.store(false, Relaxed);
+        tags.data().memory.lock().clear();
+
+        // SAFETY: The queue is ours, and not used again.
+        tags.with_fixed_queues(|_| unsafe { bindings::blk_mq_destroy_queue(queue) });
+        // SAFETY: As above.
+        unsafe { bindings::blk_put_queue(queue) };
+        made
     }
 
     #[test]
