@@ -69,10 +69,11 @@ impl ModulePin {
         Ok(Self { reference: None })
     }
 
-    /// Whether the module is being loaded. If that fails, the loader frees the module whether or
-    /// not it is used, for example by a task that has a disk of it open.
-    pub(crate) fn is_coming(&self) -> bool {
-        self.reference.as_ref().is_some_and(Reference::is_coming)
+    /// Whether the module is being loaded, or goes. If loading fails, the loader frees the module
+    /// whether or not it is used, for example by a task that has a disk of it open. It may have
+    /// failed already: a worker may drop what the module has dropped.
+    pub(crate) fn is_not_live(&self) -> bool {
+        self.reference.as_ref().is_some_and(Reference::is_not_live)
     }
 
     /// # Safety

@@ -50,23 +50,31 @@ impl Reference {
         Ok(Self { owner })
     }
 
-    /// Whether the module is being loaded.
-    pub(super) fn is_coming(&self) -> bool {
+    /// Whether the module is being loaded, or goes.
+    pub(super) fn is_not_live(&self) -> bool {
+        self.state() != bindings::module_state_MODULE_STATE_LIVE
+    }
+
+    fn state(&self) -> bindings::module_state {
         // SAFETY: By the type invariant, the module is there.
         let state = unsafe { &raw const (*self.owner.as_ptr()).state };
         // SAFETY: As above. The loader may change the state: a volatile read is what C would use.
-        let state = unsafe { state.read_volatile() };
-        state == bindings::module_state_MODULE_STATE_COMING
+        unsafe { state.read_volatile() }
     }
 
-    /// Whether the module is being loaded, and used by others than the loader.
+    /// Whether the module is being loaded, or has failed to, and is used by others than the loader.
+    /// One that is unloaded is used by none.
     #[cfg(MODULE)]
     pub(super) fn is_used_early(&self) -> bool {
         #[cfg(CONFIG_MODULE_UNLOAD)]
         {
             // SAFETY: By the type invariant, the module is there.
             let count = unsafe { bindings::module_refcount(self.owner.as_ptr()) };
-            self.is_coming() && count > 1
+            match self.state() {
+                bindings::module_state_MODULE_STATE_COMING => count > 1,
+                bindings::module_state_MODULE_STATE_GOING => count > 0,
+                _ => false,
+            }
         }
         #[cfg(not(CONFIG_MODULE_UNLOAD))]
         false
@@ -98,7 +106,7 @@ impl Reference {
         Err(ENOTSUPP)
     }
 
-    pub(super) fn is_coming(&self) -> bool {
+    pub(super) fn is_not_live(&self) -> bool {
         false
     }
 

@@ -161,8 +161,9 @@ impl DiskOperations {
     /// Gives up the tag set of a disk that was removed, unless a task has the disk open: then the
     /// last that closes it does so.
     ///
-    /// If the module is being loaded, it may be freed whether or not a task has the disk open. Then
-    /// the tag set is given up at once, and the module is not kept by those tasks any more.
+    /// If the module is not live, loading it may fail, or have failed, and then it is freed whether
+    /// or not a task has the disk open. So the tag set is given up at once, and the module is not
+    /// kept by those tasks any more.
     ///
     /// # Safety
     ///
@@ -179,20 +180,21 @@ impl DiskOperations {
         // SAFETY: The mutex is held, so no other task looks at it.
         let opens = unsafe { &mut (*table).opens };
         opens.removed = true;
-        let coming = pin.is_coming();
-        let set = if opens.count == 0 || coming {
+        let count = opens.count;
+        let not_live = pin.is_not_live();
+        let set = if count == 0 || not_live {
             opens.tag_set.take()
         } else {
             None
         };
-        if coming {
+        if not_live {
             // SAFETY: There are as many references as the disk is open, and `pin` keeps the module.
-            unsafe { opens.module.put_all(opens.count) };
+            unsafe { opens.module.put_all(count) };
         }
         // SAFETY: It was locked above.
         unsafe { bindings::mutex_unlock(mutex) };
-        if coming {
-            imp::wait_for_openers(pin);
+        if not_live {
+            imp::wait_for_openers(pin, count);
         }
         drop(set);
     }
@@ -311,9 +313,12 @@ mod imp {
 
     /// Waits until a task that was in the middle of submitting I/O to a removed disk has left the
     /// block layer, which looks at the tag set but does not sleep after the last request has ended.
-    pub(super) fn wait_for_openers(_pin: &ModulePin) {
-        // SAFETY: The caller may sleep.
-        unsafe { bindings::rcu_tasks_synchronize() };
+    pub(super) fn wait_for_openers(_pin: &ModulePin, count: usize) {
+        // A disk of a module that is unloaded is not open.
+        if count != 0 {
+            // SAFETY: The caller may sleep.
+            unsafe { bindings::rcu_tasks_synchronize() };
+        }
     }
 
     /// # Safety
@@ -376,8 +381,8 @@ mod imp {
 }
 
 /// Where this code is a part of the driver's module, there is nothing to be called when a disk is
-/// released. C holds the module while a disk is open. The operations are freed if the disk is released
-/// at once. Those of a disk that is removed while a task has it open are never freed.
+/// released. C holds the module while a disk is open. The operations are freed if the disk is
+/// released at once. Those of a disk that is removed while a task has it open are never freed.
 #[cfg(MODULE)]
 mod imp {
     use super::*;
@@ -408,8 +413,8 @@ mod imp {
         pub(super) unsafe fn put_all(&mut self, _count: usize) {}
     }
 
-    /// Waits until no task has the disk open.
-    pub(super) fn wait_for_openers(pin: &ModulePin) {
+    /// Waits until no task has the disk open, nor a reference to the module from when it had.
+    pub(super) fn wait_for_openers(pin: &ModulePin, _count: usize) {
         pin.wait_for_early_users();
     }
 
