@@ -42,9 +42,9 @@ static_assert((__force u32)BLK_FEAT_ZONED == 1u << 10);
 /*
  * When blk_mq_alloc_tag_set() fails, memory of requests that it has made may still
  * wait in tags_srcu to be freed. It does not wait for that: cleanup_srcu_struct()
- * warns, and if there is more to wait for than one grace period, leaves things as
- * they are. The caller frees the tag set then, so this finishes what was left, until
- * C waits: patches/upstream/blk-mq-tag-set-srcu.patch.
+ * warns, and if the grace period is not over, leaves things as they are. The caller
+ * frees the tag set then, so this finishes what was left, until C waits:
+ * patches/upstream/blk-mq-tag-set-srcu.patch.
  */
 __rust_helper int rust_helper_blk_alloc_tag_set(struct blk_mq_tag_set *set)
 {

@@ -27,27 +27,47 @@ mod suite {
             },
             new_mutex, //
         },
+        time::{
+            delay::fsleep,
+            Delta, //
+        },
+        workqueue, //
     };
     use core::ptr::{
         self,
         NonNull, //
     };
 
-    /// Fails.
+    /// Fails, and has a reader of `tags_srcu` stay for a moment.
+    ///
+    /// # Safety
+    ///
+    /// `set` is a tag set that C is allocating.
+    #[cfg(CONFIG_TREE_SRCU)]
     unsafe extern "C" fn no_request(
-        _: *mut bindings::blk_mq_tag_set,
+        set: *mut bindings::blk_mq_tag_set,
         _: *mut bindings::request,
         _: c_uint,
         _: c_int,
     ) -> c_int {
+        // SAFETY: By the safety requirement, for the field projection.
+        let srcu = unsafe { &raw mut (*set).tags_srcu };
+        // SAFETY: It is initialised by now.
+        let index = unsafe { bindings::__srcu_read_lock(srcu) };
+        let srcu = srcu as usize;
+        let leave = move || {
+            fsleep(Delta::from_millis(50));
+            // SAFETY: Who cleans it up waits for readers.
+            unsafe { bindings::__srcu_read_unlock(srcu as *mut _, index) };
+        };
+        assert!(workqueue::system().try_spawn(GFP_KERNEL, leave).is_ok());
         ENOMEM.to_errno()
     }
 
     #[cfg(CONFIG_TREE_SRCU)]
     #[test]
     fn nothing_calls_back_into_a_tag_set_that_was_not_made() -> Result {
-        // C has a page by the time it cannot initialise a request. It tries again with half of the
-        // requests, so that two callbacks wait, the second for another grace period.
+        // C has a page by the time it cannot initialise a request.
         let ops = bindings::blk_mq_ops {
             init_request: Some(no_request),
             ..*Vtable::<Driver>::get()
@@ -55,7 +75,7 @@ mod suite {
         let set = bindings::blk_mq_tag_set {
             ops: &ops,
             nr_hw_queues: 1,
-            queue_depth: 2,
+            queue_depth: 1,
             nr_maps: 1,
             numa_node: bindings::NUMA_NO_NODE,
             ..pin_init::zeroed()
