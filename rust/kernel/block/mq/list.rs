@@ -24,7 +24,7 @@ use core::{
 /// # Invariants
 ///
 /// `head` is null, or the first of a chain of requests that are linked by `rq_next`, and whose last
-/// is `tail`. Nobody else follows or changes the links.
+/// is `tail`, which links to null. Nobody else follows or changes the links.
 pub(super) struct RawList {
     pub(super) head: *mut bindings::request,
     pub(super) tail: *mut bindings::request,
@@ -201,6 +201,12 @@ impl<T: Operations> RequestList<T> {
             list,
             _requests: PhantomData,
         }
+    }
+
+    /// What is in the list, all of which may be taken.
+    #[inline]
+    pub(super) fn as_raw(&mut self) -> &mut RawList {
+        &mut self.list
     }
 
     /// Whether no request is in the list.

@@ -130,6 +130,16 @@ impl<T: Operations> PendingList<T> {
         self.list.is_empty()
     }
 
+    /// The last request, or null.
+    #[inline]
+    fn last(&self) -> *mut bindings::request {
+        if self.list.is_empty() {
+            ptr::null_mut()
+        } else {
+            self.list.tail
+        }
+    }
+
     /// Says where `rq` is.
     ///
     /// # Safety
@@ -147,11 +157,7 @@ impl<T: Operations> PendingList<T> {
     #[inline]
     pub fn push_back(&mut self, rq: Started<T>) {
         let rq = rq.into_inner().as_ptr().cast();
-        let last = if self.list.is_empty() {
-            ptr::null_mut()
-        } else {
-            self.list.tail
-        };
+        let last = self.last();
         // SAFETY: `into_inner` gave up the request, which is put into the list here.
         unsafe { prev(rq).write(last) };
         // SAFETY: As above.
@@ -162,12 +168,22 @@ impl<T: Operations> PendingList<T> {
         unsafe { self.list.push_back(rq) };
     }
 
-    /// Moves all requests of `other` behind those of this list, one by one.
+    /// Moves all requests of `other` behind those of this list, each of which it looks at.
     #[inline]
     pub fn append(&mut self, other: &mut RequestList<T>) {
-        while let Some(rq) = other.pop_front() {
-            self.push_back(rq);
+        let other = other.as_raw();
+        let (mut last, mut rq) = (self.last(), other.head);
+        while !rq.is_null() {
+            // SAFETY: `other` owns the request, which is put into this list below.
+            unsafe { prev(rq).write(last) };
+            // SAFETY: As above.
+            unsafe { Self::set_place(rq, self.number) };
+            last = rq;
+            // SAFETY: As above.
+            rq = unsafe { RawList::next(rq).read() };
         }
+        // INVARIANT: They are linked, and their place is set.
+        self.list.append(other);
     }
 
     /// Takes the first request.
