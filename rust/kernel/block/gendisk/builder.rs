@@ -182,8 +182,8 @@ impl<T: Operations> GenDiskBuilder<T> {
     /// Fails with `EINVAL` if the name is empty, or the limits, the capacity or the numbers make
     /// no sense, `ENOMEM` if out of memory or a hardware queue could not be initialised, `EAGAIN`
     /// while the parameters of the module are being parsed, `ENOTSUPP` in a module for a kernel
-    /// without sysfs, `EDEADLK` in a callback of the block layer or elsewhere where the caller cannot
-    /// wait for I/O, or with what the initialiser fails with.
+    /// without sysfs, `EDEADLK` in a callback of the block layer or elsewhere where the caller
+    /// cannot wait for I/O, or with what the initialiser fails with.
     pub fn build(
         self,
         name: &CStr,

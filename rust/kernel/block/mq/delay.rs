@@ -106,8 +106,8 @@ unsafe impl<T: Operations<Timer = Timer>> Sync for Line<T> {}
 impl<T: Operations<Timer = Timer>> DelayLine<T> {
     /// Makes one in which requests wait for `delay`, or not at all if that is negative.
     ///
-    /// Fails with `ENOMEM` if memory is short, `EAGAIN` while the parameters of the module are being
-    /// parsed, `ENOTSUPP` in a module for a kernel without sysfs.
+    /// Fails with `ENOMEM` if memory is short, `EAGAIN` while the parameters of the module are
+    /// being parsed, `ENOTSUPP` in a module for a kernel without sysfs.
     pub fn new(delay: Delta) -> Result<Self> {
         const_assert!(T::HAS_DUE);
         let pin = ModulePin::new(this_module::<T::OwnerModule>())?;
@@ -183,8 +183,8 @@ impl<T: Operations<Timer = Timer>> Line<T> {
         };
     }
 
-    /// Takes requests that are due, and sees to those that are not. Also returns whether there may be
-    /// more that are due, for which the timer is not started yet.
+    /// Takes requests that are due, and sees to those that are not. Also returns whether there may
+    /// be more that are due, for which the timer is not started yet.
     fn take_due(&self) -> (RequestList<T>, bool) {
         let mut due = RequestList::new();
         let mut waiting = self.waiting.lock();
@@ -211,8 +211,8 @@ impl<T: Operations<Timer = Timer>> Line<T> {
     unsafe extern "C" fn expired(timer: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
         // SAFETY: By the safety requirement, the result is in the same allocation.
         let this = unsafe { timer.byte_sub(offset_of!(Self, timer)) }.cast::<Self>();
-        // SAFETY: Dropping the line waits for this to return; this does not drop it, as a drop in an
-        // interrupt is left to a worker.
+        // SAFETY: Dropping the line waits for this to return; this does not drop it, as a drop in
+        // an interrupt is left to a worker.
         let this = unsafe { &*this };
         let (due, more) = this.take_due();
         T::due(due);

@@ -4,8 +4,8 @@
 //!
 //! When all requests of a long list time out, each is taken out of its middle. So that takes no
 //! longer than from its ends: the list is linked both ways, and a request knows the number of the
-//! list that it is in. Numbers do not come again, so what a request knows of a list which it has left
-//! does no harm.
+//! list that it is in. Numbers do not come again, so what a request knows of a list which it has
+//! left does no harm.
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
@@ -64,7 +64,10 @@ unsafe fn prev(rq: *mut bindings::request) -> *mut *mut bindings::request {
 ///
 /// ```
 /// use kernel::{
-///     block::{mq::{HwQueue, Operations, PendingList, Started, TimedOut, TimeoutAction}, BlkStatus},
+///     block::{
+///         mq::{HwQueue, Operations, PendingList, Started, TimedOut, TimeoutAction},
+///         BlkStatus,
+///     },
 ///     sync::SpinLock,
 /// };
 ///
@@ -97,10 +100,10 @@ unsafe fn prev(rq: *mut bindings::request) -> *mut *mut bindings::request {
 ///
 /// # Invariants
 ///
-/// It owns the requests in it, as [`Started`] would. They are linked by [`prev`] as by `rq_next`, the
-/// other way round. Their place is `number`, and no other request has that: no other list has it, nor
-/// had this one before a time at which it was empty, or will have after. The numbers from `number` up
-/// to `end` are its own.
+/// It owns the requests in it, as [`Started`] would. They are linked by [`prev`] as by `rq_next`,
+/// the other way round. Their place is `number`, and no other request has that: no other list has
+/// it, nor had this one before a time at which it was empty, or will have after. The numbers from
+/// `number` up to `end` are its own.
 pub struct PendingList<T: Operations> {
     list: RawList,
     number: u64,
@@ -208,8 +211,8 @@ impl<T: Operations> PendingList<T> {
         if !self.list.is_empty() {
             self.renumber();
         }
-        // INVARIANT: The list that is left is empty. What is taken has the old number, which this list
-        // does not have any more.
+        // INVARIANT: The list that is left is empty. What is taken has the old number, which this
+        // list does not have any more.
         let taken = mem::replace(&mut self.list, RawList::new());
         // SAFETY: By the type invariant, this list owned the requests.
         unsafe { RequestList::from_raw(taken) }

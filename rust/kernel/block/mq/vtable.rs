@@ -213,8 +213,8 @@ impl<T: Operations> Vtable<T> {
         shared.reserves.take_back();
         from_result(|| {
             let make = || T::init_hw_queue(queue, &shared.data, index);
-            // It may be one of old that was not started since it was stopped. It is not run, as it has
-            // no requests.
+            // It may be one of old that was not started since it was stopped. It is not run, as it
+            // has no requests.
             //
             // SAFETY: C initialises the queue, so it is allocated. Its disk is new, or frozen.
             unsafe { bindings::blk_mq_start_stopped_hw_queue(hctx, true) };

@@ -33,8 +33,9 @@ const PARKED: u64 = 1;
 pub(in super::super) struct Command<T: Operations> {
     #[pin]
     timer: T::Timer,
-    /// Where the request is: [`OWNED`], [`PARKED`], or a larger number that a `PendingList` has. One
-    /// that has left such a list may still have a number which that list does not have any more.
+    /// Where the request is: [`OWNED`], [`PARKED`], or a larger number that a `PendingList` has.
+    /// One that has left such a list may still have a number which that list does not have any
+    /// more.
     place: Atomic<u64>,
     #[pin]
     data: T::RequestData,
