@@ -45,7 +45,7 @@ pub struct Atomic(());
 
 /// `queue_rq` may sleep: C's `BLK_MQ_F_BLOCKING`.
 ///
-/// It may wait for memory. All callbacks run in a NOIO scope, see [`memalloc_noio`].
+/// It may wait for memory. All callbacks that may sleep run in a NOIO scope, see [`memalloc_noio`].
 pub struct Sleepable(());
 
 impl private::Sealed for Atomic {}

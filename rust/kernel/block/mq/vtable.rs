@@ -129,8 +129,7 @@ impl<T: Operations> Vtable<T> {
     /// See [`Vtable`].
     unsafe extern "C" fn complete(rq: *mut bindings::request) {
         // SAFETY: C gives back what `Started::complete` gave it.
-        let rq = unsafe { Completing::from_raw(rq) };
-        context::run::<T::Context, _>(|| T::complete(rq))
+        T::complete(unsafe { Completing::from_raw(rq) })
     }
 
     /// # Safety
