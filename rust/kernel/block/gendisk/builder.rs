@@ -250,12 +250,14 @@ impl<T: Operations> GenDiskBuilder<T> {
         // SAFETY: By the safety requirement.
         unsafe { bindings::set_capacity(disk, self.capacity.0) };
         if let Some(numbers) = &self.numbers {
-            // SAFETY: By the safety requirement. `validate` has seen that the numbers fit.
-            unsafe {
-                (*disk).major = numbers.major.number() as c_int;
-                (*disk).first_minor = numbers.first_minor as c_int;
-                (*disk).minors = numbers.minors as c_int;
-            }
+            // `validate` has seen that the numbers fit.
+            //
+            // SAFETY: By the safety requirement.
+            unsafe { (*disk).major = numbers.major.number() as c_int };
+            // SAFETY: By the safety requirement.
+            unsafe { (*disk).first_minor = numbers.first_minor as c_int };
+            // SAFETY: By the safety requirement.
+            unsafe { (*disk).minors = numbers.minors as c_int };
         }
     }
 }

@@ -82,6 +82,19 @@ impl<T: Operations> DiskData<T> {
         }? Error)
     }
 
+    /// What `queue` was made with.
+    ///
+    /// # Safety
+    ///
+    /// `queue` is valid, and was made with a `DiskData<T>` that is not dropped for `'a`.
+    #[inline]
+    pub(super) unsafe fn of_queue<'a>(queue: *const bindings::request_queue) -> &'a Self {
+        // SAFETY: By the safety requirement; C does not change the field.
+        let data = unsafe { (*queue).queuedata };
+        // SAFETY: By the safety requirement, it points to what the queue was made with.
+        unsafe { &*data.cast_const().cast() }
+    }
+
     /// The driver's data.
     #[inline]
     pub(crate) fn data(&self) -> &T::QueueData {
@@ -122,8 +135,10 @@ impl<T: Operations> DiskData<T> {
     pub(super) unsafe fn queue_of(
         timer: *mut bindings::hrtimer,
     ) -> NonNull<bindings::request_queue> {
-        // SAFETY: By the safety requirement, the result is in the same allocation, and valid.
-        let this = unsafe { &*timer.byte_sub(offset_of!(Self, timer)).cast::<Self>() };
+        // SAFETY: By the safety requirement, the result is in the same allocation.
+        let this = unsafe { timer.byte_sub(offset_of!(Self, timer)) }.cast::<Self>();
+        // SAFETY: By the safety requirement, it is a `DiskData<T>`, which is only ever shared.
+        let this = unsafe { &*this };
         // SAFETY: By the type invariant, it is valid, hence not null.
         unsafe { NonNull::new_unchecked(this.queue.load(Relaxed)) }
     }

@@ -6,6 +6,7 @@
 
 use super::{
     context::memalloc_noio,
+    disk_data::DiskData,
     map::QueueKind,
     Operations,
     Queues, //
@@ -77,6 +78,28 @@ impl<'q, T: Operations> HwQueue<'q, T> {
         }
     }
 
+    /// The hardware queue that `rq` was given to.
+    ///
+    /// # Safety
+    ///
+    /// `rq` is valid and has a hardware queue, for which the type invariant holds.
+    #[inline]
+    pub(super) unsafe fn of_request(rq: *const bindings::request) -> Self {
+        // SAFETY: By the safety requirement.
+        let hctx = unsafe { (*rq).mq_hctx };
+        // SAFETY: By the safety requirement, it is valid, hence not null.
+        let hctx = unsafe { NonNull::new_unchecked(hctx) };
+        // SAFETY: By the safety requirement.
+        unsafe { Self::from_raw(hctx) }
+    }
+
+    /// C's queue of the disk.
+    #[inline]
+    fn queue(self) -> *mut bindings::request_queue {
+        // SAFETY: By the type invariant.
+        unsafe { (*self.hctx.as_ptr()).queue }
+    }
+
     /// The index of the queue among those of its disk.
     #[inline]
     pub fn index(self) -> u32 {
@@ -94,17 +117,21 @@ impl<'q, T: Operations> HwQueue<'q, T> {
     /// What the driver keeps for this queue.
     #[inline]
     pub fn data(self) -> &'q T::HwData {
-        // SAFETY: By the type invariant, `init_hctx` has set `driver_data`, as `Retired::install`
-        // does, and the slot is not dropped for `'q`.
-        unsafe { &(*(*self.hctx.as_ptr()).driver_data.cast::<Slot<T>>()).data }
+        // SAFETY: By the type invariant.
+        let slot = unsafe { (*self.hctx.as_ptr()).driver_data }.cast::<Slot<T>>();
+        // SAFETY: By the type invariant, `init_hctx` has set it, as `Retired::install` does, and
+        // the slot is not dropped for `'q`.
+        unsafe { &(*slot).data }
     }
 
     /// All hardware queues of the disk.
     #[inline]
     pub fn all(self) -> Queues<'q, T> {
-        // SAFETY: By the type invariant, this is a queue of a disk. Its data is not dropped for
-        // `'q`, and a disk that is removed waits for its callbacks before it cancels the timer.
-        unsafe { Queues::from_raw(NonNull::new_unchecked((*self.hctx.as_ptr()).queue)) }
+        // SAFETY: By the type invariant, this is a queue of a disk, so that is not null.
+        let queue = unsafe { NonNull::new_unchecked(self.queue()) };
+        // SAFETY: By the type invariant, the data of the disk is not dropped for `'q`. A disk that
+        // is removed waits for its callbacks before it cancels the timer.
+        unsafe { Queues::from_raw(queue) }
     }
 
     /// What the driver keeps for the disk.
@@ -112,11 +139,7 @@ impl<'q, T: Operations> HwQueue<'q, T> {
     pub fn queue_data(self) -> &'q T::QueueData {
         // SAFETY: By the type invariant, this is a queue of a disk that was built with data of this
         // type, which is not dropped for `'q`.
-        unsafe {
-            &*(*(*self.hctx.as_ptr()).queue)
-                .queuedata
-                .cast::<T::QueueData>()
-        }
+        unsafe { DiskData::<T>::of_queue(self.queue()) }.data()
     }
 }
 
@@ -133,7 +156,9 @@ impl Place {
     /// `hctx` is valid and has its index.
     unsafe fn of(hctx: *const bindings::blk_mq_hw_ctx) -> Self {
         // SAFETY: By the safety requirement.
-        let (queue, index) = unsafe { ((*hctx).queue, (*hctx).queue_num) };
+        let queue = unsafe { (*hctx).queue };
+        // SAFETY: By the safety requirement.
+        let index = unsafe { (*hctx).queue_num };
         Self { queue, index }
     }
 }
@@ -204,11 +229,15 @@ impl<T: Operations> Chain<T> {
             }
             // No reference to all of the slot: callbacks may have one to the data.
             // SAFETY: By the type invariant, the slot is there.
-            let (next, found) = unsafe { (&raw mut (*slot).next, (*slot).place == place) };
+            let next = unsafe { &raw mut (*slot).next };
+            // SAFETY: As above.
+            let found = unsafe { (*slot).place } == place;
             if found {
+                // SAFETY: As above.
+                let after = unsafe { *next };
                 // INVARIANT: The chain goes on behind it.
-                // SAFETY: As above, of both links.
-                unsafe { *link = *next };
+                // SAFETY: As above, as `link` still points to where it did.
+                unsafe { *link = after };
                 return Some(slot);
             }
             link = next;

@@ -12,7 +12,10 @@ use super::{
 use crate::bindings;
 use core::{
     marker::PhantomData,
-    mem,
+    mem::{
+        self,
+        offset_of, //
+    },
     ptr::{
         self,
         NonNull, //
@@ -78,15 +81,42 @@ impl RawList {
         self.head.is_null()
     }
 
-    /// The link of `rq` to the next.
+    /// Where `rq` links to the next.
     ///
     /// # Safety
     ///
     /// `rq` is in the list, or is put there.
     #[inline]
-    pub(super) unsafe fn next(rq: *mut bindings::request) -> *mut *mut bindings::request {
+    unsafe fn link(rq: *mut bindings::request) -> *mut *mut bindings::request {
+        const OFFSET: usize = offset_of!(bindings::request, __bindgen_anon_1.rq_next);
+        // SAFETY: By the safety requirement, it is a request, which has this field.
+        unsafe { rq.byte_add(OFFSET) }.cast()
+    }
+
+    /// The request that `rq` links to, or null.
+    ///
+    /// # Safety
+    ///
+    /// `rq` is in the list.
+    #[inline]
+    pub(super) unsafe fn next(rq: *mut bindings::request) -> *mut bindings::request {
+        // SAFETY: By the safety requirement.
+        let link = unsafe { Self::link(rq) };
+        // SAFETY: By the safety requirement, the link is set, and nothing else writes it.
+        unsafe { link.read() }
+    }
+
+    /// Links `rq` to `next`.
+    ///
+    /// # Safety
+    ///
+    /// `rq` is in the list, or is put there, and the caller may change the list.
+    #[inline]
+    pub(super) unsafe fn set_next(rq: *mut bindings::request, next: *mut bindings::request) {
+        // SAFETY: By the safety requirement.
+        let link = unsafe { Self::link(rq) };
         // SAFETY: By the safety requirement; a driver may use this field of a request it owns.
-        unsafe { &raw mut (*rq).__bindgen_anon_1.rq_next }
+        unsafe { link.write(next) };
     }
 
     /// Appends `rq`.
@@ -96,13 +126,13 @@ impl RawList {
     /// The caller owns `rq`, which is in no list, and gives it up.
     #[inline]
     pub(super) unsafe fn push_back(&mut self, rq: *mut bindings::request) {
-        // SAFETY: By the safety requirement.
-        unsafe { Self::next(rq).write(ptr::null_mut()) };
+        // SAFETY: By the safety requirement, `rq` is put into the list here.
+        unsafe { Self::set_next(rq, ptr::null_mut()) };
         if self.head.is_null() {
             self.head = rq;
         } else {
             // SAFETY: By the type invariant, the list owns its tail.
-            unsafe { Self::next(self.tail).write(rq) };
+            unsafe { Self::set_next(self.tail, rq) };
         }
         // INVARIANT: `rq` is linked to by the one that was last, and links to nothing.
         self.tail = rq;
@@ -117,7 +147,9 @@ impl RawList {
         }
         // INVARIANT: The chain goes on behind its head. `tail` does not matter if it does not.
         // SAFETY: By the type invariant, the list owns its head.
-        self.head = unsafe { Self::next(rq).replace(ptr::null_mut()) };
+        self.head = unsafe { Self::next(rq) };
+        // SAFETY: As above; the list does not follow the link any more.
+        unsafe { Self::set_next(rq, ptr::null_mut()) };
         Some(rq)
     }
 
@@ -132,7 +164,7 @@ impl RawList {
             *self = other;
         } else {
             // SAFETY: By the type invariant, the list owns its tail.
-            unsafe { Self::next(self.tail).write(other.head) };
+            unsafe { Self::set_next(self.tail, other.head) };
             // INVARIANT: The second chain follows the first.
             self.tail = other.tail;
         }
@@ -228,8 +260,10 @@ impl<T: Operations> RequestList<T> {
     #[inline]
     pub fn pop_front(&mut self) -> Option<Started<T>> {
         let rq = self.list.pop_front()?;
-        // SAFETY: By the type invariant, the list owned the request, which is not null.
-        Some(unsafe { Started::from_raw(NonNull::new_unchecked(Request::cast_from(rq))) })
+        // SAFETY: By the type invariant, it was a request of the list, hence not null.
+        let rq = unsafe { NonNull::new_unchecked(Request::cast_from(rq)) };
+        // SAFETY: By the type invariant, the list owned the request, which is in no list now.
+        Some(unsafe { Started::from_raw(rq) })
     }
 
     /// Looks at the first request.

@@ -29,7 +29,10 @@ use crate::{
 };
 use core::{
     marker::PhantomData,
-    mem,
+    mem::{
+        self,
+        offset_of, //
+    },
     ptr::{
         self,
         NonNull, //
@@ -42,17 +45,44 @@ const SUPPLY: u64 = 1 << 20;
 /// The first number that no list has taken. It does not come round.
 static NEXT: Atomic<u64> = Atomic::new(SUPPLY);
 
-/// The link of `rq` to the one before.
+/// Where `rq` links to the one before.
 ///
 /// # Safety
 ///
 /// `rq` is in a list, or is put there.
 #[inline]
-unsafe fn prev(rq: *mut bindings::request) -> *mut *mut bindings::request {
-    // SAFETY: By the safety requirement; a driver may use this field of a request it owns.
-    let link = unsafe { &raw mut (*rq).__bindgen_anon_1.queuelist.prev };
+unsafe fn link_back(rq: *mut bindings::request) -> *mut *mut bindings::request {
+    const OFFSET: usize = offset_of!(bindings::request, __bindgen_anon_1.queuelist.prev);
+    // SAFETY: By the safety requirement, it is a request, which has this field.
+    let link = unsafe { rq.byte_add(OFFSET) };
     // C's lists would have a pointer to the field here; this list is not for C.
     link.cast()
+}
+
+/// The request that `rq` links back to, or null.
+///
+/// # Safety
+///
+/// `rq` is in a list.
+#[inline]
+unsafe fn prev(rq: *mut bindings::request) -> *mut bindings::request {
+    // SAFETY: By the safety requirement.
+    let link = unsafe { link_back(rq) };
+    // SAFETY: By the safety requirement, the link is set, and nothing else writes it.
+    unsafe { link.read() }
+}
+
+/// Links `rq` back to `prev`.
+///
+/// # Safety
+///
+/// `rq` is in a list, or is put there, and the caller may change the list.
+#[inline]
+unsafe fn set_prev(rq: *mut bindings::request, prev: *mut bindings::request) {
+    // SAFETY: By the safety requirement.
+    let link = unsafe { link_back(rq) };
+    // SAFETY: By the safety requirement; a driver may use this field of a request it owns.
+    unsafe { link.write(prev) };
 }
 
 /// A list of requests that the driver has started, which may time out in it.
@@ -162,7 +192,7 @@ impl<T: Operations> PendingList<T> {
         let rq = rq.into_inner().as_ptr().cast();
         let last = self.last();
         // SAFETY: `into_inner` gave up the request, which is put into the list here.
-        unsafe { prev(rq).write(last) };
+        unsafe { set_prev(rq, last) };
         // SAFETY: As above.
         unsafe { Self::set_place(rq, self.number) };
         // INVARIANT: It is linked, and its place is set.
@@ -178,12 +208,12 @@ impl<T: Operations> PendingList<T> {
         let (mut last, mut rq) = (self.last(), other.head);
         while !rq.is_null() {
             // SAFETY: `other` owns the request, which is put into this list below.
-            unsafe { prev(rq).write(last) };
+            unsafe { set_prev(rq, last) };
             // SAFETY: As above.
             unsafe { Self::set_place(rq, self.number) };
             last = rq;
             // SAFETY: As above.
-            rq = unsafe { RawList::next(rq).read() };
+            rq = unsafe { RawList::next(rq) };
         }
         // INVARIANT: They are linked, and their place is set.
         self.list.append(other);
@@ -195,7 +225,7 @@ impl<T: Operations> PendingList<T> {
         let rq = self.list.pop_front()?;
         if !self.list.is_empty() {
             // SAFETY: By the type invariant, the list owns its head.
-            unsafe { prev(self.list.head).write(ptr::null_mut()) };
+            unsafe { set_prev(self.list.head, ptr::null_mut()) };
         }
         // SAFETY: By the type invariant, the list owned the request.
         unsafe { Self::set_place(rq, OWNED) };
@@ -245,20 +275,20 @@ impl<T: Operations> PendingList<T> {
         }
         let raw = rq.as_ptr();
         // SAFETY: By the type invariant, the list owns the request.
-        let before = unsafe { prev(raw).read() };
+        let before = unsafe { prev(raw) };
         // SAFETY: As above.
-        let after = unsafe { RawList::next(raw).read() };
+        let after = unsafe { RawList::next(raw) };
         if before.is_null() {
             self.list.head = after;
         } else {
             // SAFETY: By the type invariant, the list owns the one before.
-            unsafe { RawList::next(before).write(after) };
+            unsafe { RawList::set_next(before, after) };
         }
         if after.is_null() {
             self.list.tail = before;
         } else {
             // SAFETY: By the type invariant, the list owns the one behind.
-            unsafe { prev(after).write(before) };
+            unsafe { set_prev(after, before) };
         }
         // INVARIANT: Those around it are linked to each other.
         //

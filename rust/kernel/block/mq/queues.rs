@@ -81,7 +81,7 @@ impl<'q, T: Operations> Queues<'q, T> {
 
     fn disk_data(self) -> &'q DiskData<T> {
         // SAFETY: By the type invariant.
-        unsafe { &*(*self.queue.as_ptr()).queuedata.cast::<DiskData<T>>() }
+        unsafe { DiskData::of_queue(self.queue.as_ptr()) }
     }
 
     /// Runs `f` while the hardware queues stay. If their number is being changed, and no request of

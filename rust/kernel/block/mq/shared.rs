@@ -52,8 +52,9 @@ impl<T: Operations> Shared<T> {
     ///
     /// `set` is, or is becoming, the tag set in a [`TagSet<T>`](super::TagSet) that outlives `'a`.
     pub(super) unsafe fn from_raw<'a>(set: *mut bindings::blk_mq_tag_set) -> &'a Self {
-        // SAFETY: By the safety requirement, `driver_data` points to the shared part of the same
-        // tag set.
-        unsafe { &*(*set).driver_data.cast::<Self>() }
+        // SAFETY: By the safety requirement.
+        let shared = unsafe { (*set).driver_data }.cast::<Self>();
+        // SAFETY: By the safety requirement, it points to the shared part of the same tag set.
+        unsafe { &*shared }
     }
 }

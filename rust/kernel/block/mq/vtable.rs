@@ -93,9 +93,13 @@ impl<T: Operations> Vtable<T> {
         _hctx: *mut bindings::blk_mq_hw_ctx,
         data: *const bindings::blk_mq_queue_data,
     ) -> bindings::blk_status_t {
+        // SAFETY: C lends `data` to this callback.
+        let rq = unsafe { (*data).rq };
         // SAFETY: C gives the driver a request that is not started, and is in a read section of
         // RCU, or of the tag set's SRCU, around this callback.
-        let (rq, last) = unsafe { (Idle::from_raw((*data).rq), (*data).last) };
+        let rq = unsafe { Idle::from_raw(rq) };
+        // SAFETY: C lends `data` to this callback.
+        let last = unsafe { (*data).last };
         context::run::<T::Context, _>(|| match T::queue_rq(rq, last) {
             Ok(()) => bindings::BLK_STS_OK as bindings::blk_status_t,
             // C owns the request again, and it is this one: there is no other of this lifetime.
@@ -118,9 +122,11 @@ impl<T: Operations> Vtable<T> {
     ///
     /// See [`Vtable`].
     unsafe extern "C" fn commit_rqs(hctx: *mut bindings::blk_mq_hw_ctx) {
+        // SAFETY: C has a hardware queue here, which is not null.
+        let hctx = unsafe { NonNull::new_unchecked(hctx) };
         // SAFETY: C is in a read section as in `queue_rq`, before which the queue was initialised,
         // so neither its data nor that of the disk is dropped before this returns.
-        let hw = unsafe { HwQueue::from_raw(NonNull::new_unchecked(hctx)) };
+        let hw = unsafe { HwQueue::from_raw(hctx) };
         context::run::<T::Context, _>(|| T::commit_rqs(hw))
     }
 
@@ -138,8 +144,10 @@ impl<T: Operations> Vtable<T> {
     unsafe extern "C" fn expired(timer: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
         // SAFETY: By the safety requirement.
         let command = unsafe { Command::<T>::of_timer(timer) };
+        // SAFETY: By the safety requirement, it is the private part of a request.
+        let rq = unsafe { Request::of_command(command) };
         // SAFETY: `delay` gave up ownership to this callback.
-        let rq = unsafe { Started::from_raw(Request::of_command(command)) };
+        let rq = unsafe { Started::from_raw(rq) };
         // Every driver has this function; `delay` is only for those that have the other.
         if T::HAS_EXPIRED {
             T::expired(rq);
@@ -153,9 +161,11 @@ impl<T: Operations> Vtable<T> {
     pub(super) unsafe extern "C" fn tick(
         timer: *mut bindings::hrtimer,
     ) -> bindings::hrtimer_restart {
+        // SAFETY: By the safety requirement.
+        let queue = unsafe { DiskData::<T>::queue_of(timer) };
         // SAFETY: By the safety requirement. The timer is cancelled, which waits for this callback,
         // before the disk goes.
-        let queues = unsafe { Queues::from_raw(DiskData::<T>::queue_of(timer)) };
+        let queues = unsafe { Queues::from_raw(queue) };
         if T::HAS_TICK {
             T::tick(queues);
         }
@@ -201,14 +211,12 @@ impl<T: Operations> Vtable<T> {
         shared: *mut c_void,
         index: c_uint,
     ) -> c_int {
-        // SAFETY: C hands on the `driver_data` of the tag set, which outlives its queues. The data
-        // of the disk was there before the disk.
-        let (shared, queue) = unsafe {
-            (
-                &*shared.cast::<Shared<T>>(),
-                &*(*(*hctx).queue).queuedata.cast::<T::QueueData>(),
-            )
-        };
+        // SAFETY: C hands on the `driver_data` of the tag set, which outlives its queues.
+        let shared = unsafe { &*shared.cast::<Shared<T>>() };
+        // SAFETY: C initialises a hardware queue, which has a queue.
+        let queue = unsafe { (*hctx).queue };
+        // SAFETY: The queue is that of a disk, whose data was there before, and outlives it.
+        let queue = unsafe { DiskData::<T>::of_queue(queue) }.data();
         shared.reserves.take_back();
         from_result(|| {
             let make = || T::init_hw_queue(queue, &shared.data, index);
@@ -256,9 +264,11 @@ impl<T: Operations> Vtable<T> {
         let shared = unsafe { Shared::<T>::from_raw(set) };
         memalloc_noio(|| {
             let init = Command::<T>::new(Self::expired, T::init_request(&shared.data));
+            // SAFETY: C initialises a request.
+            let command = unsafe { Request::command_of(Request::cast_from(rq)) };
             // SAFETY: The private part is allocated, as `cmd_size` says, and not initialised. It
             // does not move.
-            unsafe { pin_init::raw_init(Request::command_of(Request::cast_from(rq)), init) }
+            unsafe { pin_init::raw_init(command, init) }
         });
         0
     }
@@ -272,8 +282,10 @@ impl<T: Operations> Vtable<T> {
         _hw_queue: c_uint,
     ) {
         memalloc_noio(|| {
+            // SAFETY: C exits a request.
+            let command = unsafe { Request::<T>::command_of(Request::cast_from(rq)) };
             // SAFETY: C calls this once for each `init_request`, for a request that is not in use.
-            unsafe { Request::<T>::command_of(Request::cast_from(rq)).drop_in_place() }
+            unsafe { command.drop_in_place() }
         });
     }
 

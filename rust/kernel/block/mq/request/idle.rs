@@ -4,6 +4,7 @@
 
 use super::super::{
     context::Invariant,
+    disk_data::DiskData,
     HwQueue,
     Operations,
     Scope, //
@@ -95,25 +96,26 @@ impl<'q, T: Operations> Idle<'q, T> {
         // SAFETY: By the type invariant, the request has a hardware queue, of a disk of this
         // driver. When the request has ended, the disk may be removed; but then what it lent is
         // dropped only after the read section that the callback runs in.
-        unsafe { HwQueue::from_raw(NonNull::new_unchecked((*self.as_raw()).mq_hctx)) }
+        unsafe { HwQueue::of_request(self.as_raw()) }
     }
 
     /// What the driver keeps for the disk, which stays for the whole callback.
     #[inline]
     pub fn queue_data(&self) -> &'q T::QueueData {
-        // SAFETY: As above.
-        unsafe { &*(*(*self.as_raw()).q).queuedata.cast::<T::QueueData>() }
+        // SAFETY: By the type invariant, it owns the request.
+        let queue = unsafe { (*self.as_raw()).q };
+        // SAFETY: By the type invariant, it is the queue of a disk of this driver. What that lent
+        // is dropped only after the read section that the callback runs in.
+        unsafe { DiskData::<T>::of_queue(queue) }.data()
     }
 
     /// Starts the request: from now on it can time out, and it has to be ended.
     #[inline]
     pub fn start(self) -> Started<T> {
-        let rq = self.into_inner();
-        // SAFETY: By the type invariant, which `into_inner` hands over.
-        unsafe {
-            bindings::blk_mq_start_request(rq.as_ref().as_raw());
-            Started::from_raw(rq)
-        }
+        // SAFETY: By the type invariant, it owns the request, which is not started.
+        unsafe { bindings::blk_mq_start_request(self.as_raw()) };
+        // SAFETY: By the type invariant, which `into_inner` hands over; it is started now.
+        unsafe { Started::from_raw(self.into_inner()) }
     }
 
     /// Refuses the request, for `queue_rq` to return.
@@ -140,9 +142,9 @@ impl<'q, T: Operations> Idle<'q, T> {
     /// Has the request queued again, which a worker does at once.
     #[inline]
     pub fn requeue(self) {
-        let rq = self.into_inner();
-        // SAFETY: By the type invariant, which `into_inner` hands over.
-        unsafe { bindings::blk_requeue(rq.as_ref().as_raw()) };
+        let rq = ManuallyDrop::new(self).as_raw();
+        // SAFETY: By the type invariant, it owned the request, which is given up here.
+        unsafe { bindings::blk_requeue(rq) };
     }
 }
 

@@ -129,11 +129,13 @@ impl<T: Operations> Started<T> {
     pub fn park(self) {
         const_assert!(T::HAS_TIMEOUT);
         let rq = self.into_inner();
+        // SAFETY: By the type invariant, which `into_inner` hands over, it is a request.
+        let command = unsafe { Request::command_of(rq.as_ptr()) };
         // After this, another CPU may own and end the request.
         //
         // SAFETY: By the type invariant the private part is there until the request has ended,
         // hence until the store that gives it up. Nothing is looked at after that.
-        unsafe { (*Request::command_of(rq.as_ptr())).park() };
+        unsafe { &*command }.park();
     }
 }
 
@@ -143,9 +145,13 @@ impl<T: Operations<Timer = Timer>> Started<T> {
     pub fn delay(self, delay: Delta) {
         const_assert!(T::HAS_EXPIRED);
         let rq = self.into_inner();
+        // SAFETY: By the type invariant, which `into_inner` hands over, it is a request.
+        let command = unsafe { Request::command_of(rq.as_ptr()) };
+        // SAFETY: As above, so this is the private part of one.
+        let timer = unsafe { Command::timer(command) };
         // SAFETY: By the type invariant, the timer does not run. The callback is the one in the
         // vtable of `T`, which takes over the ownership that `into_inner` gave up.
-        unsafe { Timer::start(Command::timer(Request::command_of(rq.as_ptr())), delay) };
+        unsafe { Timer::start(timer, delay) };
     }
 }
 

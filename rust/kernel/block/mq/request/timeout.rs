@@ -8,6 +8,7 @@ use super::super::{
     Operations, //
 };
 use super::{
+    Command,
     Request,
     Started, //
 };
@@ -93,25 +94,30 @@ impl<'t, T: Operations> TimedOut<'t, T> {
         self.rq.as_ptr().cast()
     }
 
-    /// Where the request is, unless its owner is moving it.
-    pub(in super::super) fn place(&self) -> u64 {
+    /// The private part of the request.
+    fn command(&self) -> &Command<T> {
         // SAFETY: By the type invariant, the request is valid.
         let command = unsafe { Request::command_of(self.rq.as_ptr()) };
         // SAFETY: As above. Nothing has exclusive access to the private part.
-        unsafe { &*command }.place()
+        unsafe { &*command }
+    }
+
+    /// Where the request is, unless its owner is moving it.
+    pub(in super::super) fn place(&self) -> u64 {
+        self.command().place()
     }
 
     /// The tag of the request, for messages: the owner may be requeueing it under another.
     pub fn tag(&self) -> u32 {
-        // SAFETY: By the type invariant, the request is valid. Others may write the field, so it is
-        // read once.
-        unsafe { (&raw const (*self.as_ptr()).tag).read_volatile() as u32 }
+        // SAFETY: By the type invariant, the request is valid.
+        let tag = unsafe { &raw const (*self.as_ptr()).tag };
+        // SAFETY: As above. Others may write the field, so it is read once.
+        unsafe { tag.read_volatile() as u32 }
     }
 
     /// What the driver keeps for the request.
     pub fn data(&self) -> &T::RequestData {
-        // SAFETY: By the type invariant. Nobody has exclusive access to the private part.
-        unsafe { (*Request::command_of(self.rq.as_ptr())).data() }
+        self.command().data()
     }
 
     /// What the driver keeps for the disk.
@@ -123,7 +129,7 @@ impl<'t, T: Operations> TimedOut<'t, T> {
     pub fn hw_queue(&self) -> HwQueue<'t, T> {
         // SAFETY: By the type invariant, the request keeps its hardware queue until the reference
         // to it is put, and the disk does not go before, nor the data of either.
-        unsafe { HwQueue::from_raw(NonNull::new_unchecked((*self.as_ptr()).mq_hctx)) }
+        unsafe { HwQueue::of_request(self.as_ptr()) }
     }
 
     /// Takes over a request that was parked, with the answer that it does not time out again.
@@ -132,8 +138,7 @@ impl<'t, T: Operations> TimedOut<'t, T> {
     ///
     /// Fails if it was not parked, or has been taken over.
     pub fn claim(self) -> Result<(Overdue<T>, TimeoutAction<'t>), Self> {
-        // SAFETY: By the type invariant. Nobody has exclusive access to the private part.
-        if unsafe { (*Request::command_of(self.rq.as_ptr())).claim() } {
+        if self.command().claim() {
             // SAFETY: `park` gave up a started request, and only one `claim` gets it.
             Ok(unsafe { self.take_over() })
         } else {

@@ -3,6 +3,7 @@
 //! What can be read of a request by its owner, whatever its state.
 
 use super::super::{
+    disk_data::DiskData,
     HwQueue,
     Operations, //
 };
@@ -143,15 +144,10 @@ impl<T: Operations> Request<T> {
     /// `command` points to the private part of a request.
     #[inline]
     pub(in super::super) unsafe fn of_command(command: *const Command<T>) -> NonNull<Self> {
-        // SAFETY: By the safety requirement, the result is in the same allocation, and not null.
-        unsafe {
-            NonNull::new_unchecked(
-                command
-                    .byte_sub(offset_of!(Self, command))
-                    .cast::<Self>()
-                    .cast_mut(),
-            )
-        }
+        // SAFETY: By the safety requirement, the result is in the same allocation.
+        let this = unsafe { command.byte_sub(offset_of!(Self, command)) };
+        // SAFETY: By the safety requirement, it is a request, hence not null.
+        unsafe { NonNull::new_unchecked(this.cast::<Self>().cast_mut()) }
     }
 
     /// The request for C.
@@ -249,9 +245,11 @@ impl<T: Operations> Request<T> {
     /// What the driver keeps for the disk.
     #[inline]
     pub fn queue_data(&self) -> &T::QueueData {
+        // SAFETY: By the type invariant; nothing else writes it.
+        let queue = unsafe { (*self.as_raw()).q };
         // SAFETY: By the type invariant, the request has a disk of this driver, which was built
         // with data of this type, and does not go before the request has ended.
-        unsafe { &*(*(*self.as_raw()).q).queuedata.cast::<T::QueueData>() }
+        unsafe { DiskData::<T>::of_queue(queue) }.data()
     }
 
     /// The hardware queue that the request was given to.
@@ -259,7 +257,7 @@ impl<T: Operations> Request<T> {
     pub fn hw_queue(&self) -> HwQueue<'_, T> {
         // SAFETY: By the type invariant, a request that the driver owns has a hardware queue, of a
         // disk of this driver. The disk cannot go before the request has ended.
-        unsafe { HwQueue::from_raw(NonNull::new_unchecked((*self.as_raw()).mq_hctx)) }
+        unsafe { HwQueue::of_request(self.as_raw()) }
     }
 }
 
