@@ -154,9 +154,11 @@ where
     // that existed; `S` is `Copy` and `Send`, so copies may exist anywhere at any time.
     let show = unsafe { core::ptr::NonNull::<S>::dangling().read() };
     // SAFETY: By the safety requirements, for the duration of this call.
-    let (data, mut page) = unsafe { (Node::<D>::from_item(item).data(), Page::from_raw(page)) };
+    let node = unsafe { Node::<D>::from_item(item) };
+    // SAFETY: As above.
+    let mut page = unsafe { Page::from_raw(page) };
 
-    match show(data, &mut page) {
+    match show(node.data(), &mut page) {
         Ok(()) => page.len() as isize,
         Err(error) => error.to_errno() as isize,
     }
@@ -179,9 +181,11 @@ where
     // that existed; `T` is `Copy` and `Send`, so copies may exist anywhere at any time.
     let store = unsafe { core::ptr::NonNull::<T>::dangling().read() };
     // SAFETY: By the safety requirements, for the duration of this call.
-    let (data, text) = unsafe { (Node::<D>::from_item(item).data(), CStr::from_char_ptr(page)) };
+    let node = unsafe { Node::<D>::from_item(item) };
+    // SAFETY: As above.
+    let text = unsafe { CStr::from_char_ptr(page) };
 
-    match store(data, Text::from_cstr(text)) {
+    match store(node.data(), Text::from_cstr(text)) {
         Ok(()) => count as isize,
         Err(error) => error.to_errno() as isize,
     }

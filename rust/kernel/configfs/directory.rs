@@ -179,14 +179,14 @@ impl DefaultGroups<'_> {
     ///
     /// `group` is valid, in no list, and the caller gives up a reference to it.
     unsafe fn link(&mut self, group: *mut bindings::config_group) {
-        // SAFETY: By the safety requirement; `parent` is initialized and exclusively ours by the
-        // type invariant. The list now owns the reference, which is given back in `Node::release`.
-        unsafe {
-            bindings::list_add_tail(
-                &raw mut (*group).group_entry,
-                &raw mut (*self.parent).default_groups,
-            )
-        };
+        // SAFETY: By the safety requirement.
+        let entry = unsafe { &raw mut (*group).group_entry };
+        // SAFETY: By the type invariant.
+        let list = unsafe { &raw mut (*self.parent).default_groups };
+        // SAFETY: By the safety requirement, `entry` is in no list; `parent` is initialized and
+        // exclusively ours by the type invariant. The list now owns the reference, which is given
+        // back in `Node::free`.
+        unsafe { bindings::list_add_tail(entry, list) };
     }
 }
 
@@ -238,7 +238,9 @@ impl<D: Directory> GroupCallbacks<D> {
         name: *const c_char,
     ) -> *mut bindings::config_group {
         // SAFETY: By the safety requirements, for the duration of the call.
-        let (node, name) = unsafe { (Node::<D>::from_group(parent), CStr::from_char_ptr(name)) };
+        let node = unsafe { Node::<D>::from_group(parent) };
+        // SAFETY: As above.
+        let name = unsafe { CStr::from_char_ptr(name) };
 
         let child = || {
             if !node.owner_is_live() {

@@ -5,13 +5,15 @@
 use super::table::Table;
 use crate::{
     bindings,
-    container_of,
     error::to_result,
     module_pin::ModulePin,
     prelude::*,
     types::Opaque, //
 };
-use core::ptr::NonNull;
+use core::{
+    mem::offset_of,
+    ptr::NonNull, //
+};
 
 /// A directory in memory.
 ///
@@ -66,12 +68,11 @@ impl Head {
     ///
     /// `item` must be in the head of a node.
     unsafe fn container_of(item: *mut bindings::config_item) -> *mut Self {
-        // SAFETY: By the safety requirements, all of this is within one node.
-        let group = unsafe { container_of!(item, bindings::config_group, cg_item) };
-        // SAFETY: As above.
-        let c = unsafe { container_of!(group, bindings::configfs_subsystem, su_group) };
-        // SAFETY: As above.
-        unsafe { container_of!(Opaque::cast_from(c).cast_mut(), Self, c) }
+        const ITEM: usize = offset_of!(bindings::configfs_subsystem, su_group.cg_item);
+        // SAFETY: By the safety requirements, the item is that of a `c`.
+        let c = unsafe { item.byte_sub(ITEM) };
+        // SAFETY: By the safety requirements, that is in a head.
+        unsafe { c.byte_sub(offset_of!(Self, c)) }.cast()
     }
 
     /// Frees a node, when its last reference is given back.
@@ -106,6 +107,12 @@ impl<D> Node<D> {
         self.head.as_group()
     }
 
+    /// The C item in this node.
+    fn as_item(&self) -> *mut bindings::config_item {
+        // SAFETY: The projection stays within the group.
+        unsafe { &raw mut (*self.as_group()).cg_item }
+    }
+
     /// The node around `item`.
     ///
     /// # Safety
@@ -137,7 +144,17 @@ impl<D> Node<D> {
         // SAFETY: By the safety requirements.
         let head = unsafe { Head::container_of(item) };
         // SAFETY: By the safety requirements, it is the head of such a node.
-        unsafe { container_of!(head, Self, head) }
+        unsafe { Self::of_head(head) }
+    }
+
+    /// The node in which `head` is.
+    ///
+    /// # Safety
+    ///
+    /// `head` must be that of a node with data `D`.
+    unsafe fn of_head(head: *mut Head) -> *mut Self {
+        // SAFETY: By the safety requirements, the result is in the same allocation.
+        unsafe { head.byte_sub(offset_of!(Self, head)) }.cast()
     }
 
     /// The driver's data.
@@ -159,9 +176,11 @@ impl<D> Node<D> {
         if module.is_null() {
             return true;
         }
-        // SAFETY: A module is loaded while its code runs, as it does here. The loader may change
-        // the state while we look: a volatile read is what C would use.
-        let state = unsafe { (&raw const (*module).state).read_volatile() };
+        // SAFETY: A module is loaded while its code runs, as it does here.
+        let state = unsafe { &raw const (*module).state };
+        // SAFETY: As above. The loader may change the state meanwhile: a volatile read is what C
+        // would use.
+        let state = unsafe { state.read_volatile() };
         state == bindings::module_state_MODULE_STATE_LIVE
     }
 
@@ -172,7 +191,7 @@ impl<D> Node<D> {
     /// `head` must be that of a node with data `D` that is not used after this call.
     unsafe fn free(head: *mut Head) {
         // SAFETY: By the safety requirements.
-        let node = unsafe { container_of!(head, Self, head) };
+        let node = unsafe { Self::of_head(head) };
         // SAFETY: By the safety requirements.
         let group = unsafe { (*head).as_group() };
         // SAFETY: The group is initialized, by the type invariant; its default groups were unlinked
@@ -231,11 +250,7 @@ impl<D> NodeRef<D> {
         // SAFETY: The item is zeroed, which for the name means that there is none yet; both strings
         // are NUL-terminated, and the format asks for one string.
         to_result(unsafe {
-            bindings::config_item_set_name(
-                &raw mut (*group).cg_item,
-                c"%s".as_char_ptr(),
-                name.as_char_ptr(),
-            )
+            bindings::config_item_set_name(node.as_item(), c"%s".as_char_ptr(), name.as_char_ptr())
         })?;
         // SAFETY: Nobody else uses the group. Its type is beside it, so it stays where it is for as
         // long as the group does.
@@ -256,9 +271,11 @@ impl<D> NodeRef<D> {
     ///
     /// `item` must be in a node with data `D`, and the caller give up a reference to it.
     pub(super) unsafe fn from_item(item: *mut bindings::config_item) -> Self {
+        // SAFETY: By the safety requirements.
+        let node = unsafe { Node::container_of(item) };
         // INVARIANT: The caller's reference becomes ours.
-        // SAFETY: By the safety requirements; the address of a node is not null.
-        Self(unsafe { NonNull::new_unchecked(Node::container_of(item)) })
+        // SAFETY: The address of a node is not null.
+        Self(unsafe { NonNull::new_unchecked(node) })
     }
 
     /// Hands the reference to C.
@@ -287,6 +304,6 @@ impl<D> NodeRef<D> {
 impl<D> Drop for NodeRef<D> {
     fn drop(&mut self) {
         // SAFETY: The reference is ours, by the type invariant, and gone after this.
-        unsafe { bindings::config_item_put(&raw mut (*self.as_group()).cg_item) };
+        unsafe { bindings::config_item_put(self.node().as_item()) };
     }
 }

@@ -88,11 +88,14 @@ impl fmt::Write for Page<'_> {
             return Err(fmt::Error);
         }
 
+        // SAFETY: By the type invariant, no more than the page is written, and by the check above
+        // there is room for the text, so this is within the page or just behind it.
+        let target = unsafe { self.start.add(self.len) };
         // SAFETY: By the type invariant and the check above, the target is within the page; `text`
         // cannot overlap it, since the page has never been lent.
         unsafe {
             text.as_ptr()
-                .copy_to_nonoverlapping(self.start.add(self.len).as_ptr(), text.len())
+                .copy_to_nonoverlapping(target.as_ptr(), text.len())
         };
         // INVARIANT: Still within the page, by the check above.
         self.len += text.len();

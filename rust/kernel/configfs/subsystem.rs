@@ -86,10 +86,12 @@ impl<D: Directory> Subsystem<D> {
         let root = directory::create(name, owner, data)?;
         let subsystem = root.as_subsystem();
 
+        // SAFETY: `root` owns the subsystem.
+        let mutex = unsafe { &raw mut (*subsystem).su_mutex };
         // SAFETY: `root` owns the mutex, which is pinned in memory; nothing else uses it yet.
         unsafe {
             bindings::__mutex_init(
-                &raw mut (*subsystem).su_mutex,
+                mutex,
                 c"configfs_subsystem".as_char_ptr(),
                 static_lock_class!().as_ptr(),
             )
