@@ -185,8 +185,10 @@ pub(super) fn give_up(reference: Reference) {
 
 /// Where the work item runs: on any CPU, so that it need not wait for a task that is busy on one.
 fn queue() -> &'static Queue {
-    // SAFETY: C never destroys it.
-    unsafe { Queue::from_raw(bindings::system_dfl_wq) }
+    // SAFETY: C sets the pointer when the system starts, and never again.
+    let queue = unsafe { bindings::system_dfl_wq };
+    // SAFETY: The queue is never destroyed.
+    unsafe { Queue::from_raw(queue) }
 }
 
 /// Has C say which modules come and go.

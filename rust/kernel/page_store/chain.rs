@@ -46,8 +46,10 @@ impl Chain {
     /// `page` must be an order-0 page of a store that belongs to the caller, who gives it away.
     #[inline]
     pub(super) unsafe fn push(&mut self, page: NonNull<bindings::page>) {
+        // SAFETY: By the safety requirement.
+        let link = unsafe { bindings::page_store_link(page.as_ptr()) };
         // SAFETY: By the safety requirement. The link is not where the word is that readers use.
-        unsafe { *bindings::page_store_link(page.as_ptr()) = self.first };
+        unsafe { *link = self.first };
         // INVARIANT: It was given to us.
         self.first = page.as_ptr();
     }

@@ -174,33 +174,41 @@ impl Walk<'_> {
         self.leaf
     }
 
+    /// The leaf, to look at.
+    #[inline]
+    fn as_ref(&self) -> Option<&Leaf> {
+        let leaf = self.leaf?;
+        // SAFETY: By the type invariants the leaf is allocated while this exists.
+        Some(unsafe { leaf.as_ref() })
+    }
+
     /// How many pages the leaf has now.
     pub(super) fn count(&self) -> usize {
-        // SAFETY: By the type invariants the leaf is allocated.
-        self.leaf.map_or(0, |leaf| unsafe { leaf.as_ref() }.count())
+        self.as_ref().map_or(0, Leaf::count)
     }
 
     /// Whether there is page `page`, which must be one of those that the walk was begun for.
     pub(super) fn has(&self, page: usize) -> bool {
-        // SAFETY: By the type invariants the leaf is allocated, and the read section lasts.
-        self.leaf
-            .is_some_and(|leaf| unsafe { leaf.as_ref().page(page) }.is_some())
+        self.as_ref().is_some_and(|leaf| {
+            // SAFETY: By the type invariants, the read section lasts.
+            unsafe { leaf.page(page) }.is_some()
+        })
     }
 
     /// Finds the page of `part`, which must be one of those that the walk was begun for.
     #[inline]
     pub(super) fn page(&self, part: Part) -> Option<Page<'_>> {
-        // SAFETY: By the type invariants the leaf is allocated, and the read section lasts.
-        unsafe { self.leaf?.as_ref().page(part.page()) }
+        let leaf = self.as_ref()?;
+        // SAFETY: By the type invariants, the read section lasts.
+        unsafe { leaf.page(part.page()) }
     }
 
     /// Finds the pages of a run, which must be among those that the walk was begun for; [`None`] if
     /// there is not one of them.
     #[inline]
     pub(super) fn pages(&self, run: Run) -> Option<impl Iterator<Item = Option<Page<'_>>>> {
-        // SAFETY: By the type invariants the leaf is allocated, and the read section lasts.
-        self.leaf
-            .as_ref()
-            .map(|leaf| unsafe { leaf.as_ref().pages(run) })
+        let leaf = self.as_ref()?;
+        // SAFETY: By the type invariants, the read section lasts.
+        Some(unsafe { leaf.pages(run) })
     }
 }

@@ -85,9 +85,10 @@ impl<'a> Page<'a> {
 
     #[inline]
     fn word(&self) -> &'a Atomic<usize> {
-        // SAFETY: By the type invariants the page is allocated; whoever has a page of a store uses
-        // the word as an atomic.
-        unsafe { Atomic::from_ptr(bindings::page_store_word(self.raw.as_ptr())) }
+        // SAFETY: By the type invariants the page is allocated.
+        let word = unsafe { bindings::page_store_word(self.raw.as_ptr()) };
+        // SAFETY: As above; whatever has a page of a store uses the word as an atomic.
+        unsafe { Atomic::from_ptr(word) }
     }
 
     /// The sectors that hold data.
@@ -136,13 +137,15 @@ impl<'a> Page<'a> {
     pub(super) fn copy(&self, from: Page<'_>, sectors: Sectors) {
         for (offset, len) in sectors.bytes() {
             let mut mapped = len;
-            // SAFETY: By the type invariants both pages are allocated, and order-0; they are not
-            // the same, since one of them is being changed, and the sectors lie within a page.
-            unsafe {
-                let bytes = bindings::bio_map(from.raw.as_ptr(), offset, &mut mapped);
-                bindings::memcpy_to_page(self.raw.as_ptr(), offset, bytes.cast(), len);
-                bindings::bio_unmap(bytes);
-            }
+            // SAFETY: By the type invariants the page is allocated, and order-0; the sectors lie
+            // within a page. It is unmapped below, by the same task.
+            let bytes = unsafe { bindings::bio_map(from.raw.as_ptr(), offset, &mut mapped) };
+            // SAFETY: By the type invariants the page is allocated, and order-0. It is not the one
+            // that is mapped, since only one of them is being changed. The sectors lie within a
+            // page, so all of them are mapped.
+            unsafe { bindings::memcpy_to_page(self.raw.as_ptr(), offset, bytes.cast(), len) };
+            // SAFETY: `bio_map` has mapped it, and it is not used again.
+            unsafe { bindings::bio_unmap(bytes) };
         }
     }
 
