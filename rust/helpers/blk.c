@@ -55,6 +55,12 @@ __rust_helper int rust_helper_blk_alloc_tag_set(struct blk_mq_tag_set *set)
 		srcu_barrier(&set->tags_srcu);
 		cleanup_srcu_struct(&set->tags_srcu);
 	}
+#elif defined(CONFIG_TINY_SRCU)
+	/* Its work item can have queued itself again while it was waited for. */
+	if (error && set->tags_srcu.srcu_work.func) {
+		srcu_barrier(&set->tags_srcu);
+		cleanup_srcu_struct(&set->tags_srcu);
+	}
 #endif
 	return error;
 }

@@ -5,7 +5,10 @@
 //! A disk that is open keeps its tag set. C does not: a task that submits I/O runs the hardware
 //! queue after it has given the request away, and to do so looks at the tag set, with no reference
 //! to the use of the disk. Meanwhile the request may have ended, and the disk be removed. But the
-//! task, or the task on whose behalf it does that, has the disk open.
+//! task, or the task on whose behalf it does that, has the disk open. What neither is true of, as of
+//! a page of swap that ends before `submit_bio` has returned while swapping is turned off, and of a
+//! work item that such a task queues for a hardware queue, only
+//! `patches/upstream/blk-mq-submit-reference.patch` makes safe, for drivers in C as well.
 //!
 //! A task that closes a disk gives up the reference to the driver's module first, then the one to
 //! the disk; when that is released, C looks for its operations once more. The module may be gone by
@@ -195,6 +198,8 @@ impl DiskOperations {
         unsafe { bindings::mutex_unlock(mutex) };
         if not_live {
             imp::wait_for_openers(pin, count);
+            // SAFETY: By the safety requirement; all I/O has ended, and its submitters are gone.
+            unsafe { imp::forget_driver(disk) };
         }
         drop(set);
     }
@@ -321,6 +326,30 @@ mod imp {
         }
     }
 
+    /// Leaves nothing of the module at the queue of a disk: a disk that uses this one, as one of
+    /// several paths, asks the queue for its operations at any time.
+    ///
+    /// # Safety
+    ///
+    /// `disk` was removed. No hardware queue of it is used any more.
+    pub(super) unsafe fn forget_driver(disk: *mut bindings::gendisk) {
+        /// The operations of a queue that has no driver.
+        struct NoDriver(bindings::blk_mq_ops);
+
+        // SAFETY: Nothing writes to it.
+        unsafe impl Sync for NoDriver {}
+
+        static NO_DRIVER: NoDriver = NoDriver(pin_init::zeroed());
+
+        // SAFETY: By the safety requirement, the caller has a reference to the disk, which has one
+        // to its queue.
+        let queue = unsafe { (*disk).queue };
+        // SAFETY: As above, for the field projection.
+        let ops = unsafe { &raw mut (*queue).mq_ops };
+        // SAFETY: As above. Others read the pointer at the same time, so it is written at once.
+        unsafe { ops.write_volatile(&raw const NO_DRIVER.0) };
+    }
+
     /// # Safety
     ///
     /// `owner` is a module that is there, or null.
@@ -413,10 +442,16 @@ mod imp {
         pub(super) unsafe fn put_all(&mut self, _count: usize) {}
     }
 
-    /// Waits until no task has the disk open, nor a reference to the module from when it had.
+    /// Waits until no task has a disk of the module open, nor a reference to the module from when it
+    /// had: they cannot be told apart.
     pub(super) fn wait_for_openers(pin: &ModulePin, _count: usize) {
         pin.wait_for_early_users();
     }
+
+    /// # Safety
+    ///
+    /// None: no task has the disk open, so its queue is not asked for anything.
+    pub(super) unsafe fn forget_driver(_disk: *mut bindings::gendisk) {}
 
     pub(super) fn operations(owner: &'static ThisModule) -> bindings::block_device_operations {
         bindings::block_device_operations {
