@@ -4,8 +4,8 @@
 //!
 //! A task that drops a pin returns into the module's code, where it may be preempted. So the
 //! reference is given up by a work item, after a grace period of RCU tasks: by then each task was
-//! in user space, has slept of its own accord, or has ended. Without `CONFIG_TASKS_RCU`, a
-//! preempted task is not waited for.
+//! in user space, has slept of its own accord, or has ended. Drivers select
+//! `CONFIG_NEED_TASKS_RCU`; without preemption, a grace period of RCU does.
 //!
 //! To unload a module must not take that long. What the unloading task itself has dropped, in the
 //! module's exit, is given up as soon as that has returned. Likewise if the initialisation fails.
