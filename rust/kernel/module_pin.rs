@@ -42,9 +42,8 @@ impl ModulePin {
     ///
     /// # Errors
     ///
-    /// `EAGAIN` while the parameters of the module are being parsed, or while another module takes
-    /// the first pin of all; `ENOMEM`; `ENOTSUPP` for a module in a kernel without sysfs: nothing
-    /// else keeps its memory.
+    /// `EAGAIN` while the parameters of the module are being parsed; `ENOMEM`; `ENOTSUPP` for a
+    /// module in a kernel without sysfs: nothing else keeps its memory.
     pub(crate) fn new(owner: &'static ThisModule) -> Result<Self> {
         // SAFETY: The pointer is that of a module whose code runs, or null.
         unsafe { Self::from_raw(owner.as_ptr()) }

@@ -25,6 +25,10 @@ use crate::{
         SetOnce, //
     },
     task::Task,
+    time::{
+        delay::fsleep,
+        Delta, //
+    },
     types::Opaque,
     workqueue::{
         Queue,
@@ -117,7 +121,7 @@ impl WorkItem for Late {
 ///
 /// # Errors
 ///
-/// `ENOMEM`, or `EAGAIN` while another task does this for the first time.
+/// `ENOMEM`.
 pub(super) fn reserve() -> Result {
     if LATE.as_ref().is_none() {
         let late = Arc::pin_init(
@@ -135,7 +139,13 @@ pub(super) fn reserve() -> Result {
             NOTIFIER.register();
         }
     }
-    let late = LATE.as_ref().ok_or(EAGAIN)?;
+    let late = loop {
+        if let Some(late) = LATE.as_ref() {
+            break late;
+        }
+        // Another task is just about to put one there, but does not run at the moment.
+        fsleep(Delta::from_millis(1));
+    };
     let mut larger = KVec::new();
     loop {
         let mut references = late.references.lock();
