@@ -22,8 +22,8 @@ use core::{
 /// The table of the bad places of a disk: C's `struct badblocks`.
 ///
 /// It has room for [`BadBlocks::CAPACITY`] entries, each of up to 512 sectors that follow each
-/// other; a longer place takes several. Looking up takes no lock, so it may be done anywhere.
-/// Changes exclude each other.
+/// other; a longer place takes several. Changes exclude each other. Looking up takes no lock, so it
+/// may be done anywhere; not so with `CONFIG_PREEMPT_RT`, where looking up and changing may sleep.
 ///
 /// # Invariants
 ///
