@@ -23,8 +23,16 @@ use crate::{
 /// `ENOENT`.
 ///
 /// Files are usable as soon as [`Subsystem::new`] returns: make it the last step of a module's
-/// initialization that can fail. It must not be dropped from a callback of [`Directory`], which
-/// would wait for itself.
+/// initialization that can fail.
+///
+/// It must be neither made nor dropped in a callback of a [`Directory`], be it below this one or
+/// another: not in [`Directory::make_group`] or [`Directory::drop_item`], not in `show` or `store`
+/// of a file, and not in the drop of the data, so that such data must not own a `Subsystem`.
+/// Nothing detects it. Both take the lock of configfs's root, and the drop also waits for the lock
+/// of its directory, and for what its files are doing. But configfs makes and removes directories
+/// with the one above locked. So a drop by a callback of its own directory waits for itself, and
+/// two tasks that make or drop a subsystem in callbacks may wait for each other, without end. A
+/// work item can do both, if no callback waits for it.
 ///
 /// Another subsystem may have a reference to a directory, as to the target of one of its symbolic
 /// links. Then the data, and the module, is there until that is given back.
