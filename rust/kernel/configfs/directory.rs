@@ -15,7 +15,10 @@ use crate::{
     module_pin::ModulePin,
     prelude::*, //
 };
-use core::marker::PhantomData;
+use core::{
+    marker::PhantomData,
+    mem::offset_of, //
+};
 
 /// The data behind a directory, along with what can be done in it.
 ///
@@ -113,13 +116,49 @@ impl DefaultGroups<'_> {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`, or the error of `data`. A name used twice makes the making of the parent fail.
+    /// `EEXIST` if a directory of that name was added before, `ENOMEM`, or the error of `data`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{
+    ///     configfs::{Attribute, DefaultGroups, Directory, NoChild},
+    ///     prelude::*,
+    /// };
+    ///
+    /// struct Twin;
+    /// struct Twins;
+    ///
+    /// impl Directory for Twin {
+    ///     type Child = NoChild;
+    ///     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
+    /// }
+    ///
+    /// impl Directory for Twins {
+    ///     type Child = NoChild;
+    ///     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
+    ///
+    ///     fn default_groups(&self, groups: &mut DefaultGroups<'_>) -> Result {
+    ///         groups.add(c"left", Ok(Twin))?;
+    ///         groups.add(c"right", Ok(Twin))?;
+    ///         groups.add(c"left", Ok(Twin))
+    ///     }
+    /// }
+    /// # use kernel::{configfs::Subsystem, module::this_module};
+    /// # #[cfg(CONFIG_CONFIGFS_FS = "y")]
+    /// # {
+    ///
+    /// # let owner = this_module::<crate::LocalModule>();
+    /// let twins = Subsystem::new(c"rust_doctest_twins", owner, Ok(Twins));
+    /// assert_eq!(twins.err(), Some(EEXIST));
+    /// # }
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn add<D: Directory>(&mut self, name: &CStr, data: impl PinInit<D, Error>) -> Result {
         let group = create(name, self.owner, data)?.into_group();
 
         // SAFETY: `group` is new, hence in no list, and `into_group` returned a reference.
-        unsafe { self.link(group) };
-        Ok(())
+        unsafe { self.link(group) }
     }
 
     /// Adds the directory of `fault`, with the files in which the user says when it happens.
@@ -128,7 +167,7 @@ impl DefaultGroups<'_> {
     ///
     /// # Errors
     ///
-    /// `EBUSY` if it was added before.
+    /// `EBUSY` if it was added before, `EEXIST` if a directory of its name was.
     ///
     /// # Examples
     ///
@@ -168,17 +207,63 @@ impl DefaultGroups<'_> {
         {
             let group = fault.take_group().ok_or(EBUSY)?;
             // SAFETY: Nobody else got the group, so it is in no list, and it came with a reference.
-            unsafe { self.link(group) };
+            unsafe { self.link(group) }
         }
         #[cfg(not(CONFIG_FAULT_INJECTION_CONFIGFS))]
-        let _ = fault;
-        Ok(())
+        {
+            let _ = fault;
+            Ok(())
+        }
     }
 
+    /// Whether a directory of that name was added. C does not look: it would make two directories,
+    /// of which one cannot be reached.
+    fn has(&self, name: &CStr) -> bool {
+        // SAFETY: By the type invariant, the group is initialized.
+        let head = unsafe { &raw mut (*self.parent).default_groups };
+        // SAFETY: As above.
+        let mut entry = unsafe { (*head).next };
+        while entry != head {
+            // Only `link` adds to the list.
+            let group = entry
+                .wrapping_byte_sub(offset_of!(bindings::config_group, group_entry))
+                .cast::<bindings::config_group>();
+            // SAFETY: The list owns a reference to each group.
+            let added = unsafe { (*group).cg_item.ci_name };
+            // SAFETY: A group has a name before it gets here, and keeps it.
+            let added = unsafe { CStr::from_char_ptr(added) };
+            if added == name {
+                return true;
+            }
+            // SAFETY: As above.
+            entry = unsafe { (*entry).next };
+        }
+        false
+    }
+
+    /// Adds `group`.
+    ///
+    /// # Errors
+    ///
+    /// `EEXIST` if there is one of its name. Then the reference is given back.
+    ///
     /// # Safety
     ///
-    /// `group` is valid, in no list, and the caller gives up a reference to it.
-    unsafe fn link(&mut self, group: *mut bindings::config_group) {
+    /// `group` is valid, has a name, is in no list, and the caller gives up a reference to it.
+    // Inlined, so that the kernel crate calls nothing of configfs, which may be a module.
+    #[inline]
+    unsafe fn link(&mut self, group: *mut bindings::config_group) -> Result {
+        // SAFETY: By the safety requirement.
+        let item = unsafe { &raw mut (*group).cg_item };
+        // SAFETY: By the safety requirement.
+        let name = unsafe { (*item).ci_name };
+        // SAFETY: By the safety requirement; it stays until the reference is given back.
+        let name = unsafe { CStr::from_char_ptr(name) };
+        if self.has(name) {
+            // SAFETY: By the safety requirement, the reference is ours, and gone after this.
+            unsafe { bindings::config_item_put(item) };
+            return Err(EEXIST);
+        }
         // SAFETY: By the safety requirement.
         let entry = unsafe { &raw mut (*group).group_entry };
         // SAFETY: By the type invariant.
@@ -187,6 +272,7 @@ impl DefaultGroups<'_> {
         // exclusively ours by the type invariant. The list now owns the reference, which is given
         // back in `Node::free`.
         unsafe { bindings::list_add_tail(entry, list) };
+        Ok(())
     }
 }
 
