@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! One step: disks of a driver that misbehaves, with what is done to them meanwhile.
+
+use super::{
+    chance::Chance,
+    data::{
+        Disk,
+        Set, //
+    },
+    deeds,
+    drivers::{
+        Bare,
+        Full,
+        Polled,
+        Sleepy, //
+    },
+    extremes,
+    place::Place,
+    requests::{
+        self,
+        Adversary, //
+    },
+    sweeper::Sweeper,
+    world::{
+        Handle,
+        World, //
+    },
+};
+use kernel::{
+    block::{
+        badblocks::BadBlocks,
+        gendisk::{
+            GenDisk,
+            GenDiskBuilder,
+            NewDisk, //
+        },
+        limits::QueueLimits,
+        major::BlockMajor,
+        mq::{
+            Batch,
+            TagSet, //
+        },
+        Sectors, //
+    },
+    fault::Fault,
+    new_mutex,
+    page_store::{
+        PageStore,
+        WriteCache, //
+    },
+    prelude::*,
+    static_lock_class,
+    str::CString,
+    sync::{
+        Arc,
+        Mutex, //
+    },
+    time::{
+        delay::fsleep,
+        hrtimer::ArcHrTimerHandle,
+        Delta, //
+    },
+};
+
+/// How long the end of a scene may take, in milliseconds, before it counts as a hang.
+const PATIENCE: u64 = 20_000;
+
+/// The most disks of a scene.
+const DISKS: usize = 4;
+
+/// What can be done with a scene of any driver.
+pub(crate) trait Scene: Send + Sync {
+    /// Does the thing with this number.
+    fn act(&self, number: u64) -> Result;
+
+    /// Does in a task what callbacks do otherwise.
+    fn work(&self);
+
+    /// Does at `place` what should not be done there.
+    fn occasion(&self, place: Place);
+
+    /// Ends the scene; `ETIMEDOUT` if something of it is not gone in time.
+    fn end(&self) -> Result;
+}
+
+/// Begins step `step` of `seed`, without some kinds of deeds.
+pub(crate) fn begin(seed: u64, step: u64, without: u32) -> Result<Arc<dyn Scene>> {
+    let mut chance = Chance::new(seed).fork(step);
+    match chance.below(8) {
+        0 => Stage::<Bare>::begin(seed, step, without, chance),
+        1 => Stage::<Polled>::begin(seed, step, without, chance),
+        2..=4 => Stage::<Full>::begin(seed, step, without, chance),
+        _ => Stage::<Sleepy>::begin(seed, step, without, chance),
+    }
+}
+
+/// What a task has of the scene.
+struct Kept<T: Adversary> {
+    disks: KVec<GenDisk<T>>,
+    /// Numbers disks.
+    next: u32,
+    ended: bool,
+    sweeper: Option<ArcHrTimerHandle<Sweeper<T>>>,
+}
+
+/// A scene of driver `T`.
+#[pin_data]
+struct Stage<T: Adversary> {
+    step: u64,
+    chance: Chance,
+    world: Arc<World<T>>,
+    #[pin]
+    kept: Mutex<Kept<T>>,
+}
+
+impl<T: Adversary> Stage<T> {
+    fn begin(seed: u64, step: u64, without: u32, mut chance: Chance) -> Result<Arc<dyn Scene>> {
+        let place = Place::any(&mut chance);
+        pr_info!("seed {seed} step {step}: {}, drops in {place:?}\n", T::NAME);
+        let timeout = Delta::from_millis(chance.below(300) as i64);
+        let options = extremes::tag_set_options(&mut chance, Some(timeout));
+        let times_out = options.timeout.is_some_and(|asked| asked == timeout);
+        let world = World::new(chance.fork(0), place, without, times_out)?;
+        let sweeper = Sweeper::start(&world)?;
+        let shared = world.clone();
+        let stage = Arc::pin_init(
+            pin_init!(Self {
+                step,
+                chance: chance.fork(1),
+                world: shared,
+                kept <- new_mutex!(Kept {
+                    disks: KVec::new(),
+                    next: 0,
+                    ended: false,
+                    sweeper: Some(sweeper),
+                }),
+            }),
+            GFP_KERNEL,
+        )?;
+        world.replace_line(T::line(extremes::delay(&mut chance)).ok());
+        world.replace_tags(TagSet::new(options, Ok(Set::new(&world))).ok());
+        for _ in 0..1 + chance.below(2) {
+            // With the limits that were chosen, else with plain ones.
+            if stage.add(&mut chance, true).is_err() {
+                let _ = stage.add(&mut chance, false);
+            }
+        }
+        let scene: Arc<dyn Scene> = stage;
+        Ok(scene)
+    }
+
+    /// Builds a disk on `tags`.
+    fn build(
+        &self,
+        tags: Arc<TagSet<T>>,
+        chance: &mut Chance,
+        any_limits: bool,
+    ) -> Result<NewDisk<T>> {
+        let number = {
+            let mut kept = self.kept.lock();
+            kept.next += 1;
+            kept.next
+        };
+        let name = CString::try_from_fmt(fmt!("adv{}_{number}", self.step))?;
+        let builder = GenDiskBuilder::new(tags, static_lock_class!());
+        let builder = if any_limits {
+            builder
+                .limits(extremes::queue_limits(chance))
+                .capacity(extremes::capacity(chance))
+        } else {
+            builder
+                .limits(QueueLimits {
+                    max_hw_discard_sectors: Sectors(1024),
+                    write_cache: true,
+                    ..QueueLimits::default()
+                })
+                .capacity(Sectors::from_mebibytes(16))
+        };
+        let data = if any_limits && chance.one_in(8) {
+            Err(EIO)
+        } else {
+            Ok(Disk::new(&self.world))
+        };
+        builder.build(&name, data)
+    }
+
+    /// Adds a disk to those of the scene.
+    fn add(&self, chance: &mut Chance, any_limits: bool) -> Result {
+        let tags = self.world.tags().ok_or(ENODEV)?;
+        let disk = self.build(tags, chance, any_limits)?.add()?;
+        let mut kept = self.kept.lock();
+        if kept.ended || kept.disks.len() >= DISKS {
+            drop(kept);
+            drop(disk);
+            return Err(EBUSY);
+        }
+        Ok(kept.disks.push(disk, GFP_KERNEL)?)
+    }
+
+    /// Takes one of the disks.
+    fn take(&self, chance: &mut Chance) -> Option<GenDisk<T>> {
+        let mut kept = self.kept.lock();
+        let index = chance.below(kept.disks.len() as u64) as usize;
+        kept.disks.remove(index).ok()
+    }
+
+    /// Has something dropped where the scene drops things.
+    fn condemn(&self, thing: impl Send + 'static) -> Result {
+        let handle: Handle = KBox::new(thing, GFP_KERNEL)?;
+        // If there are too many, this task drops it.
+        drop(self.world.condemn(handle));
+        Ok(())
+    }
+
+    fn condemn_disk(&self, chance: &mut Chance) -> Result {
+        match self.take(chance) {
+            Some(disk) => self.condemn(disk),
+            None => self.add(chance, false),
+        }
+    }
+
+    /// Another tag set, perhaps one that cannot be.
+    fn spare_tags(&self, chance: &mut Chance) -> Result<Arc<TagSet<T>>> {
+        let timeout = Delta::from_millis(100);
+        let options = extremes::tag_set_options(chance, Some(timeout));
+        let data = if chance.one_in(6) {
+            Err(EIO)
+        } else {
+            Ok(Set::new(&self.world))
+        };
+        TagSet::new(options, data)
+    }
+
+    /// A disk that was not added, on a tag set of its own.
+    fn spare_disk(&self, chance: &mut Chance) -> Result<NewDisk<T>> {
+        let tags = self.spare_tags(chance)?;
+        self.build(tags, chance, true)
+    }
+
+    /// A store with a few pages, and a cache in front of it.
+    fn condemn_stores(&self, chance: &mut Chance) -> Result {
+        let store = Arc::pin_init(PageStore::new(extremes::edge(chance) as u32), GFP_KERNEL)?;
+        for _ in 0..chance.below(8) {
+            let _ = store.write_bytes(chance.below(1 << 26), b"something");
+        }
+        let edge = extremes::edge(chance) as u32;
+        let block = chance.pick(&[512, 512, 4096, edge]);
+        let cache = WriteCache::new(store.clone(), extremes::edge(chance), block);
+        if let Ok(cache) = KBox::pin_init(cache, GFP_KERNEL) {
+            self.condemn(cache)?;
+        }
+        self.condemn(store)
+    }
+
+    fn condemn_numbers(&self, chance: &mut Chance) -> Result {
+        let major = BlockMajor::register(c"adversary")?;
+        let tags = self.world.tags().ok_or(ENODEV)?;
+        let disk = GenDiskBuilder::new(tags, static_lock_class!())
+            .numbers(
+                major.clone(),
+                extremes::edge(chance) as u32,
+                extremes::edge(chance) as u32,
+            )
+            .build(c"adv_numbers", Ok(Disk::new(&self.world)));
+        if let Ok(disk) = disk {
+            match chance.below(2) {
+                0 => self.condemn(disk.add()?)?,
+                _ => self.condemn(disk)?,
+            }
+        }
+        self.condemn(major)
+    }
+
+    fn condemn_fault(&self, chance: &mut Chance) -> Result {
+        let fault = Fault::new(c"condemned", &extremes::fault_settings(chance))?;
+        let _ = fault.should_fail();
+        self.condemn(fault)
+    }
+
+    fn condemn_line(&self, chance: &mut Chance) -> Result {
+        let line = T::line(extremes::delay(chance))?;
+        match self.world.replace_line(Some(line)) {
+            Some(line) => self.condemn(line),
+            None => Ok(()),
+        }
+    }
+
+    fn change_queues(&self, chance: &mut Chance) -> Result {
+        if chance.one_in(3) {
+            self.world.fail_queue(chance.below(6) as i64);
+        }
+        let tags = self.world.tags().ok_or(ENODEV)?;
+        let changed = tags.set_queue_counts(extremes::queue_counts(chance));
+        self.world.fail_queue(-1);
+        changed
+    }
+}
+
+impl<T: Adversary> Scene for Stage<T> {
+    fn act(&self, number: u64) -> Result {
+        let mut chance = self.chance.fork(number);
+        if self.kept.lock().ended {
+            return Err(EBUSY);
+        }
+        match chance.below(20) {
+            0..=3 => self.change_queues(&mut chance),
+            4 | 5 => {
+                drop(self.take(&mut chance));
+                Ok(())
+            }
+            6..=8 => self.condemn_disk(&mut chance),
+            9 => self.add(&mut chance, true),
+            10 => {
+                let tags = self.spare_tags(&mut chance)?;
+                self.condemn(tags)
+            }
+            11 => {
+                let disk = self.spare_disk(&mut chance)?;
+                self.condemn(disk)
+            }
+            12 => {
+                let disk = self.spare_disk(&mut chance)?.add()?;
+                self.condemn(disk)
+            }
+            13 => self.condemn_stores(&mut chance),
+            14 => self.condemn(BadBlocks::new()?),
+            15 => self.condemn_fault(&mut chance),
+            16 => self.condemn_line(&mut chance),
+            17 => self.condemn(self.world.take_stash()),
+            18 => self.condemn_numbers(&mut chance),
+            _ => {
+                self.work();
+                Ok(())
+            }
+        }
+    }
+
+    fn work(&self) {
+        deeds::under_spin_lock(&self.world);
+        requests::sweep(&self.world, &mut Batch::new(), Place::Task);
+    }
+
+    fn occasion(&self, place: Place) {
+        deeds::occasion(&self.world, place);
+    }
+
+    fn end(&self) -> Result {
+        let disks = {
+            let mut kept = self.kept.lock();
+            kept.ended = true;
+            core::mem::replace(&mut kept.disks, KVec::new())
+        };
+        drop(disks);
+        drop(self.world.replace_line(None));
+        drop(self.world.replace_tags(None));
+        for _ in 0..PATIENCE {
+            while let Some(handle) = self.world.any_condemned() {
+                drop(handle);
+            }
+            if self.world.alive() == 0 {
+                // Outside of the lock: it waits for the timer.
+                let sweeper = self.kept.lock().sweeper.take();
+                drop(sweeper);
+                drop(self.world.take_stash());
+                return Ok(());
+            }
+            fsleep(Delta::from_millis(1));
+        }
+        let alive = self.world.alive();
+        pr_err!("step {}: {alive} things are not gone\n", self.step);
+        Err(ETIMEDOUT)
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A timer that ends, in hard interrupt context, what nothing else ends.
+
+use super::{
+    place::Place,
+    requests::{
+        self,
+        Adversary, //
+    },
+    world::World, //
+};
+use kernel::{
+    block::mq::Batch,
+    impl_has_hr_timer,
+    prelude::*,
+    sync::{
+        Arc,
+        ArcBorrow, //
+    },
+    time::{
+        hrtimer::{
+            ArcHrTimerHandle,
+            HrTimer,
+            HrTimerCallback,
+            HrTimerCallbackContext,
+            HrTimerPointer,
+            HrTimerRestart,
+            RelativeMode, //
+        },
+        Delta,
+        Monotonic, //
+    },
+};
+
+/// How often it looks.
+const PERIOD: Delta = Delta::from_millis(4);
+
+/// The timer.
+#[pin_data]
+pub(crate) struct Sweeper<T: Adversary> {
+    world: Arc<World<T>>,
+    #[pin]
+    timer: HrTimer<Self>,
+}
+
+impl<T: Adversary> Sweeper<T> {
+    /// Starts it; it stops when the handle is dropped.
+    pub(crate) fn start(world: &Arc<World<T>>) -> Result<ArcHrTimerHandle<Self>> {
+        let sweeper = Arc::pin_init(
+            pin_init!(Self {
+                world: world.clone(),
+                timer <- HrTimer::new(),
+            }),
+            GFP_KERNEL,
+        )?;
+        Ok(HrTimerPointer::start(sweeper, PERIOD))
+    }
+}
+
+impl<T: Adversary> HrTimerCallback for Sweeper<T> {
+    type Pointer<'a> = Arc<Self>;
+
+    fn run(
+        this: ArcBorrow<'_, Self>,
+        mut context: HrTimerCallbackContext<'_, Self>,
+    ) -> HrTimerRestart {
+        requests::sweep(&this.world, &mut Batch::new(), Place::Interrupt);
+        context.forward_now(PERIOD);
+        HrTimerRestart::Restart
+    }
+}
+
+impl_has_hr_timer! {
+    impl{T: Adversary} HasHrTimer<Self> for Sweeper<T> {
+        mode: RelativeMode<Monotonic>, field: self.timer
+    }
+}
