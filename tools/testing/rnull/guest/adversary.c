@@ -27,7 +27,7 @@
 
 #define TREE "/sys/kernel/config/adversary/"
 
-enum { USERS = 4, ACTS = 6, LONGEST = 65536, PATIENCE = 150 };
+enum { USERS = 4, ACTS = 6, LONGEST = 65536, PATIENCE = 80 };
 
 /* What all threads share; the step that is on, and since when. */
 static struct {
