@@ -64,7 +64,10 @@ pub(crate) fn under_spin_lock<T: Kind>(world: &World<T>) {
 
 fn bare_deed<T: Kind>(world: &World<T>, place: Place, chance: &mut Chance) {
     match chance.below(8) {
-        0..=2 if world.does(DROP) => drop(world.condemned_at(place)),
+        0..=2 if world.does(DROP) => {
+            drop(world.doomed_at(place));
+            drop(world.condemned_at(place));
+        }
         3 if world.does(STORE) => store(world, chance),
         4 if world.does(BAD_BLOCKS) => bad_blocks(world, chance),
         5 => {

@@ -66,6 +66,9 @@ use kernel::{
 /// How long the end of a scene may take, in milliseconds, before it counts as a hang.
 const PATIENCE: u64 = 20_000;
 
+/// What is added to the number of an act for which memory may be short.
+const SCARCE: u64 = 1 << 32;
+
 /// The most disks of a scene.
 const DISKS: usize = 4;
 
@@ -109,6 +112,8 @@ struct Kept<T: Adversary> {
 struct Stage<T: Adversary> {
     step: u64,
     chance: Chance,
+    /// Whether no disk shares the tag set of another.
+    alone: bool,
     world: Arc<World<T>>,
     #[pin]
     kept: Mutex<Kept<T>>,
@@ -119,7 +124,13 @@ impl<T: Adversary> Stage<T> {
         let place = Place::any(&mut chance);
         pr_info!("seed {seed} step {step}: {}, drops in {place:?}\n", T::NAME);
         let timeout = Delta::from_millis(chance.below(300) as i64);
-        let options = extremes::tag_set_options(&mut chance, Some(timeout));
+        let mut options = extremes::tag_set_options(&mut chance, Some(timeout));
+        // When the number of queues changes, C adds the schedulers of one disk to sysfs while other
+        // disks on the tag set are frozen. Reclaim that holds a lock of sysfs may wait for those,
+        // of which lockdep complains (patches/upstream/blk-mq-elevator-sysfs.patch). So either a
+        // tag set has one disk, or its disks have no schedulers.
+        let alone = step % 2 == 1;
+        options.no_sched |= !alone;
         let times_out = options.timeout.is_some_and(|asked| asked == timeout);
         let world = World::new(chance.fork(0), place, without, times_out)?;
         let sweeper = Sweeper::start(&world)?;
@@ -128,6 +139,7 @@ impl<T: Adversary> Stage<T> {
             pin_init!(Self {
                 step,
                 chance: chance.fork(1),
+                alone,
                 world: shared,
                 kept <- new_mutex!(Kept {
                     disks: KVec::new(),
@@ -140,7 +152,8 @@ impl<T: Adversary> Stage<T> {
         )?;
         world.replace_line(T::line(extremes::delay(&mut chance)).ok());
         world.replace_tags(TagSet::new(options, Ok(Set::new(&world))).ok());
-        for _ in 0..1 + chance.below(2) {
+        let disks = 1 + chance.below(2);
+        for _ in 0..if alone { 1 } else { disks } {
             // With the limits that were chosen, else with plain ones.
             if stage.add(&mut chance, true).is_err() {
                 let _ = stage.add(&mut chance, false);
@@ -198,6 +211,14 @@ impl<T: Adversary> Stage<T> {
         Ok(kept.disks.push(disk, GFP_KERNEL)?)
     }
 
+    /// Adds a disk that may have to share the tag set.
+    fn more(&self, chance: &mut Chance, any_limits: bool) -> Result {
+        if self.alone {
+            return Err(EBUSY);
+        }
+        self.add(chance, any_limits)
+    }
+
     /// Takes one of the disks.
     fn take(&self, chance: &mut Chance) -> Option<GenDisk<T>> {
         let mut kept = self.kept.lock();
@@ -216,7 +237,7 @@ impl<T: Adversary> Stage<T> {
     fn condemn_disk(&self, chance: &mut Chance) -> Result {
         match self.take(chance) {
             Some(disk) => self.condemn(disk),
-            None => self.add(chance, false),
+            None => self.more(chance, false),
         }
     }
 
@@ -300,17 +321,22 @@ impl<T: Adversary> Stage<T> {
 impl<T: Adversary> Scene for Stage<T> {
     fn act(&self, number: u64) -> Result {
         let mut chance = self.chance.fork(number);
+        let scarce = number >= SCARCE;
         if self.kept.lock().ended {
             return Err(EBUSY);
         }
         match chance.below(20) {
+            // If C fails to make a queue twice, it follows a null pointer
+            // (patches/upstream/blk-mq-queue-memory.patch); if it fails to register a scheduler, it
+            // warns.
+            0..=3 if scarce => Err(EBUSY),
             0..=3 => self.change_queues(&mut chance),
             4 | 5 => {
                 drop(self.take(&mut chance));
                 Ok(())
             }
             6..=8 => self.condemn_disk(&mut chance),
-            9 => self.add(&mut chance, true),
+            9 => self.more(&mut chance, true),
             10 => {
                 let tags = self.spare_tags(&mut chance)?;
                 self.condemn(tags)
@@ -327,8 +353,11 @@ impl<T: Adversary> Scene for Stage<T> {
             14 => self.condemn(BadBlocks::new()?),
             15 => self.condemn_fault(&mut chance),
             16 => self.condemn_line(&mut chance),
-            17 => self.condemn(self.world.take_stash()),
-            18 => self.condemn_numbers(&mut chance),
+            17 => {
+                self.world.doom_stash();
+                Ok(())
+            }
+            18 if !self.alone => self.condemn_numbers(&mut chance),
             _ => {
                 self.work();
                 Ok(())
@@ -363,6 +392,7 @@ impl<T: Adversary> Scene for Stage<T> {
                 let sweeper = self.kept.lock().sweeper.take();
                 drop(sweeper);
                 drop(self.world.take_stash());
+                drop(self.world.any_doomed());
                 return Ok(());
             }
             fsleep(Delta::from_millis(1));

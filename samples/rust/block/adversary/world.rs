@@ -52,6 +52,8 @@ const ROOM: usize = 8;
 struct Held<T: Kind> {
     /// Requests of any disks, which a timer, a task or another callback ends.
     stash: PendingList<T>,
+    /// Some of them, which end where handles are dropped, or a little later in a timer.
+    doomed: RequestList<T>,
     condemned: [Option<Handle>; ROOM],
     line: Option<T::Line>,
     tags: Option<Arc<TagSet<T>>>,
@@ -113,6 +115,7 @@ impl<T: Kind> World<T> {
                 fault: Fault::new(c"adversary", &FaultSettings::default())?,
                 held <- new_spinlock_irq!(Held {
                     stash: PendingList::new(),
+                    doomed: RequestList::new(),
                     condemned: [const { None }; ROOM],
                     line: None,
                     tags: None,
@@ -168,6 +171,30 @@ impl<T: Kind> World<T> {
     /// Takes all requests that are kept.
     pub(crate) fn take_stash(&self) -> RequestList<T> {
         self.held.lock().stash.take()
+    }
+
+    /// Has the requests that are kept end where handles are dropped.
+    ///
+    /// They are no handle that can wait for long: a disk may be dropped first, which waits for
+    /// them.
+    pub(crate) fn doom_stash(&self) {
+        let mut held = self.held.lock();
+        let mut taken = held.stash.take();
+        held.doomed.append(&mut taken);
+    }
+
+    /// Takes the requests that are to end at `place`.
+    pub(crate) fn doomed_at(&self, place: Place) -> RequestList<T> {
+        if place == self.place {
+            self.any_doomed()
+        } else {
+            RequestList::new()
+        }
+    }
+
+    /// Takes the requests that are to end.
+    pub(crate) fn any_doomed(&self) -> RequestList<T> {
+        core::mem::take(&mut self.held.lock().doomed)
     }
 
     /// Takes a request that timed out, if it is one of those that are kept.
