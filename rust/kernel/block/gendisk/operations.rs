@@ -5,10 +5,10 @@
 //! A disk that is open keeps its tag set. C does not: a task that submits I/O runs the hardware
 //! queue after it has given the request away, and to do so looks at the tag set, with no reference
 //! to the use of the disk. Meanwhile the request may have ended, and the disk be removed. But the
-//! task, or the task on whose behalf it does that, has the disk open. What neither is true of, as of
-//! a page of swap that ends before `submit_bio` has returned while swapping is turned off, and of a
-//! work item that such a task queues for a hardware queue, only
-//! `patches/upstream/blk-mq-submit-reference.patch` makes safe, for drivers in C as well.
+//! task, or the task on whose behalf it does that, has the disk open. That is not so for a page of
+//! swap that ends before `submit_bio` has returned while swapping is turned off, nor for a work
+//! item that such a task queues for a hardware queue. Only
+//! `patches/upstream/blk-mq-submit-reference.patch` makes those safe, for drivers in C as well.
 //!
 //! A task that closes a disk gives up the reference to the driver's module first, then the one to
 //! the disk; when that is released, C looks for its operations once more. The module may be gone by
@@ -442,8 +442,8 @@ mod imp {
         pub(super) unsafe fn put_all(&mut self, _count: usize) {}
     }
 
-    /// Waits until no task has a disk of the module open, nor a reference to the module from when it
-    /// had: they cannot be told apart.
+    /// Waits until no task has a disk of the module open, nor a reference to the module from when
+    /// it had: they cannot be told apart.
     pub(super) fn wait_for_openers(pin: &ModulePin, _count: usize) {
         pin.wait_for_early_users();
     }
