@@ -52,6 +52,15 @@ impl Part {
         Self { at, len: PAGE_SIZE }
     }
 
+    /// The `len` bytes from `at` on; [`None`] if they are not all bytes of one page, or of one that
+    /// cannot be numbered.
+    #[inline]
+    pub(super) fn whole(at: u64, len: u64) -> Option<Self> {
+        // On 64-bit machines that is always so.
+        usize::try_from(at >> PAGE_SHIFT).ok()?;
+        (len == PAGE_SIZE as u64 && offset_of(at) == 0).then(|| Self::of_page(at))
+    }
+
     /// The `len` bytes from `at` on; [`None`] if there are none, or they are in several pages, or
     /// in one that cannot be numbered.
     #[inline]

@@ -21,22 +21,37 @@ use crate::{
 
 /// Makes `len` bytes read as zeros, and takes out the pages that hold nothing else.
 pub(super) fn remove(tree: &Tree, may_sleep: bool, at: u64, len: u64) -> Result {
-    let end = range::end(at, len)?;
-    match Part::single(at, usize::try_from(len).unwrap_or(usize::MAX)) {
-        Some(part) => {
-            if let Some(mut held) = tree.hold(part.page()) {
-                remove_part(&mut held, part);
-                held.prune();
-            }
-        }
-        None => remove_chunks(tree, may_sleep, at, end),
+    let Some(page) = Part::whole(at, len) else {
+        return remove_chunks(tree, may_sleep, at, len);
+    };
+    match tree.try_hold(page.page()) {
+        Some(held) => remove_page(held, page),
+        None => remove_page_again(tree, page.page()),
     }
     Ok(())
 }
 
-/// Removes the bytes from `at` to `end`.
+/// Removes a page of the leaf that is held.
+#[inline(always)]
+fn remove_page(mut held: Held<'_>, page: Part) {
+    held.erase(page);
+    held.prune();
+}
+
+/// Removes page `page`, if its leaf is there. It is apart, with no more than it needs, so that what
+/// removes a page at once stays small.
+#[cold]
 #[inline(never)]
-fn remove_chunks(tree: &Tree, may_sleep: bool, at: u64, end: u64) {
+fn remove_page_again(tree: &Tree, page: usize) {
+    if let Some(held) = tree.hold(page) {
+        remove_page(held, Part::of_page((page as u64) << PAGE_SHIFT));
+    }
+}
+
+/// As [`remove`], of any range.
+#[inline(never)]
+fn remove_chunks(tree: &Tree, may_sleep: bool, at: u64, len: u64) -> Result {
+    let end = range::end(at, len)?;
     let mut at = at;
     while at < end {
         let chunk = Chunk::new(at, end);
@@ -54,6 +69,7 @@ fn remove_chunks(tree: &Tree, may_sleep: bool, at: u64, end: u64) {
             unsafe { bindings::page_store_resched() };
         }
     }
+    Ok(())
 }
 
 /// Removes a chunk of the leaf that is held.
