@@ -8,16 +8,23 @@
 
 #ifdef CONFIG_FAULT_INJECTION_CONFIGFS
 
-/* A fault, and the type of its directory, which frees it. */
+/* A fault, the type of its directory, which frees it, and what keeps this code until then. */
 struct rust_fault {
 	struct fault_config config;
 	struct config_item_type type;
 	struct configfs_item_operations operations;
+	void *pin;
+	void (*let_go)(void *pin);
 };
 
 __rust_helper void rust_helper_fault_release(struct config_item *item)
 {
-	kfree(container_of(item, struct rust_fault, config.group.cg_item));
+	struct rust_fault *fault = container_of(item, struct rust_fault, config.group.cg_item);
+	void (*let_go)(void *pin) = fault->let_go;
+	void *pin = fault->pin;
+
+	kfree(fault);
+	(*let_go)(pin);
 }
 
 __rust_helper bool
@@ -36,11 +43,15 @@ rust_helper_fault_parse(const char *text, unsigned long *interval,
 	return true;
 }
 
-/* The caller gets a reference to the group; the last one frees all. */
+/*
+ * The caller gets a reference to the group. When the last one is put, all is freed, and then the
+ * pin is let go. Without memory there is no group, and the pin stays the caller's.
+ */
 __rust_helper struct config_group *
 rust_helper_fault_new(const char *name, unsigned long interval,
 		      unsigned long probability, int space, int times,
-		      unsigned long verbose)
+		      unsigned long verbose, void *pin,
+		      void (*let_go)(void *pin))
 {
 	DECLARE_FAULT_ATTR(attr);
 	struct rust_fault *fault = kzalloc_obj(*fault);
@@ -69,6 +80,8 @@ rust_helper_fault_new(const char *name, unsigned long interval,
 	fault->type.ct_item_ops = &fault->operations;
 	fault->operations.release = rust_helper_fault_release;
 	item->ci_type = &fault->type;
+	fault->pin = pin;
+	fault->let_go = let_go;
 	return &fault->config.group;
 }
 

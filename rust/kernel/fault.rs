@@ -102,7 +102,8 @@ impl Fault {
     ///
     /// # Errors
     ///
-    /// `ENOMEM`.
+    /// `ENOMEM`; where this code is not built in, also `EAGAIN` while the parameters of the module
+    /// are being parsed.
     pub fn new(name: &CStr, settings: &FaultSettings) -> Result<Self> {
         imp::Inner::new(name, settings).map(Self)
     }
@@ -125,13 +126,17 @@ mod imp {
     use super::FaultSettings;
     use crate::{
         bindings,
+        module_pin::ModulePin,
         prelude::*,
         sync::atomic::{
             Atomic,
             Relaxed, //
         }, //
     };
-    use core::ptr::NonNull;
+    use core::{
+        ffi::c_void,
+        ptr::NonNull, //
+    };
 
     pub(super) fn parse(text: &CStr) -> Result<FaultSettings> {
         let mut settings = FaultSettings::default();
@@ -164,7 +169,11 @@ mod imp {
 
     impl Inner {
         pub(super) fn new(name: &CStr, settings: &FaultSettings) -> Result<Self> {
-            // SAFETY: The name is NUL-terminated, and copied.
+            // C calls this code when another module puts the last reference, too: one that it has
+            // to the target of a symbolic link.
+            let pin = KBox::new(ModulePin::of_this_code()?, GFP_KERNEL)?;
+            let pin = KBox::into_raw(pin);
+            // SAFETY: The name is NUL-terminated, and copied. The box is given up to `let_go`.
             let group = unsafe {
                 bindings::fault_new(
                     name.as_char_ptr(),
@@ -173,11 +182,18 @@ mod imp {
                     settings.space,
                     settings.times,
                     settings.verbose,
+                    pin.cast(),
+                    Some(let_go),
                 )
+            };
+            let Some(group) = NonNull::new(group) else {
+                // SAFETY: It came out of the box above, and C has not kept it.
+                drop(unsafe { KBox::from_raw(pin) });
+                return Err(ENOMEM);
             };
             // INVARIANT: It came with a reference.
             Ok(Self {
-                group: NonNull::new(group).ok_or(ENOMEM)?,
+                group,
                 taken: Atomic::new(false),
             })
         }
@@ -198,6 +214,16 @@ mod imp {
             unsafe { bindings::config_item_get(&raw mut (*group).cg_item) };
             Some(group)
         }
+    }
+
+    /// Lets this code go.
+    ///
+    /// # Safety
+    ///
+    /// `pin` came out of a box, which is given up.
+    unsafe extern "C" fn let_go(pin: *mut c_void) {
+        // SAFETY: By the safety requirement.
+        drop(unsafe { KBox::from_raw(pin.cast::<ModulePin>()) });
     }
 
     impl Drop for Inner {

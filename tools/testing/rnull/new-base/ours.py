@@ -12,7 +12,8 @@ CALL = re.compile(r"(?<![\w.>])([a-zA-Z_]\w*)\s*\(")
 TYPE = re.compile(r"\b(?:struct|union|enum)\s+(\w+)")
 CONSTANT = re.compile(r"\b([A-Z_][A-Z0-9_]{3,})\b")
 # What C has of its own, or the build defines.
-LANGUAGE = {"if", "while", "for", "switch", "return", "sizeof", "defined", "__rust_helper", "static_assert", "NULL"}
+LANGUAGE = {"if", "while", "for", "switch", "return", "sizeof", "defined", "__rust_helper", "static_assert", "NULL",
+            "void"}
 PROMISE = re.compile(r"SAFETY:|INVARIANT:|# Safety|# Invariants")
 QUOTED = re.compile(r"`(?:struct |enum )?([a-z_][a-z0-9_]*)(?:\(\))?`")
 CALLED = re.compile(r"\b([a-z_][a-z0-9_]+)\(\)")
