@@ -17,6 +17,7 @@ import table
 import trust
 from classes import SYNC
 from measurement import HEADER, SHARING, Measurement
+from symbols import Symbol
 
 ROW = "null/direct/psync"
 IOS = 1000
@@ -132,6 +133,9 @@ def check_sharing(directory):
     check("sharing: C alone shares", lines(1, 0) == ["ok sharing share/write"])
     check("sharing: rnull shares", lines(1, 1) == ["not ok sharing share/write"])
     check("sharing: nobody is seen to share", lines(0, 0) == ["ok sharing share/write", "not ok sharing"])
+    name = "_RNvNtNtNtCsb5MLIFMWygY_6kernel5block7gendisk10operations7release"
+    check("sharing: a close is none", not sharing.is_own(Symbol(name, "")))
+    check("sharing: a module's release is", sharing.is_own(Symbol("_RNvNtCsb5MLIFMWygY_5rnull4tags7release", "rnull_mod")))
 
 
 def check_student():

@@ -13,10 +13,13 @@ WRITTEN = "all"  # stands for the writers of all lines
 # Functions that write to a lock for their caller.
 LOCK = re.compile(r"_?_?_?raw_(spin|read|write)_|queued_spin|(down|up)_(read|write)|mutex_|__lock_text_start|refcount_")
 
+# What counts who has the disk open. A job closes it when it ends, which may be before the other job has ended.
+OPENER = re.compile(r"\bgendisk::operations::(open|release)$")
+
 
 def is_own(symbol):
-    """Whether a function belongs to driver or abstraction."""
-    return class_of(symbol) in (DRIVER, ABSTRACTION)
+    """Whether a function belongs to driver or abstraction, and is part of I/O."""
+    return class_of(symbol) in (DRIVER, ABSTRACTION) and not OPENER.search(symbol.readable)
 
 
 def writer(table, address, call):
