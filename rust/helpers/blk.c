@@ -188,7 +188,8 @@ __rust_helper void rust_helper_blk_start_queues(struct request_queue *q)
 
 /*
  * The caller sees to it that their number does not change, and no disk comes. C has no
- * way to ask for all disks of a tag set, but to change the number of their queues.
+ * way to ask for all disks of a tag set, but to change the number of their queues, until
+ * patches/upstream/blk-mq-start-tagset.patch adds one.
  */
 __rust_helper void rust_helper_blk_start_all_queues(struct blk_mq_tag_set *set)
 {
