@@ -12,6 +12,7 @@ use crate::{
         mq::{
             DiskData,
             Operations,
+            Queues,
             TagSet, //
         },
     },
@@ -59,6 +60,15 @@ impl<T: Operations> Disk<T> {
     /// Removes a disk that was added.
     fn remove(&mut self) {
         let disk = self.disk.as_ptr();
+        // SAFETY: By the type invariant, the disk is there.
+        let queue = unsafe { (*disk).queue };
+        // SAFETY: By the type invariant, a disk has a queue.
+        let queue = unsafe { NonNull::new_unchecked(queue) };
+        // Requests may wait in a queue that the driver has stopped.
+        //
+        // SAFETY: By the type invariant, the queue was made with `data`, whose timer is cancelled
+        // below.
+        unsafe { Queues::<T>::from_raw(queue) }.start_for_good();
         // Ends all I/O, and exits the hardware queues.
         //
         // SAFETY: By the type invariant, the disk was added, and is removed once.

@@ -46,6 +46,8 @@ pub(crate) struct DiskData<T: Operations> {
     #[pin]
     data: T::QueueData,
     change: Arc<Change>,
+    /// Whether nothing stops the hardware queues any more.
+    unstoppable: Atomic<bool>,
     queue: Atomic<*mut bindings::request_queue>,
     #[pin]
     timer: Opaque<bindings::hrtimer>,
@@ -66,6 +68,7 @@ impl<T: Operations> DiskData<T> {
         try_pin_init!(Self {
             data <- data,
             change,
+            unstoppable: Atomic::new(false),
             queue: Atomic::new(ptr::null_mut()),
             // INVARIANT: Set up here, and not running.
             timer <- Opaque::ffi_init(|slot| {
@@ -104,6 +107,16 @@ impl<T: Operations> DiskData<T> {
     /// What keeps the hardware queues of the disk.
     pub(super) fn change(&self) -> &Change {
         &self.change
+    }
+
+    /// Whether nothing stops the hardware queues any more.
+    pub(super) fn is_unstoppable(&self) -> bool {
+        self.unstoppable.load(Relaxed)
+    }
+
+    /// From the next grace period of RCU on, nothing stops the hardware queues any more.
+    pub(super) fn set_unstoppable(&self) {
+        self.unstoppable.store(true, Relaxed);
     }
 
     /// Starts the timer, or starts it anew, to expire after `delay`.

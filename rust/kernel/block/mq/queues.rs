@@ -11,6 +11,7 @@ use super::{
 use crate::{
     bindings,
     prelude::*,
+    sync::rcu,
     time::Delta, //
 };
 use core::{
@@ -71,7 +72,7 @@ impl<'q, T: Operations> Queues<'q, T> {
     ///
     /// The type invariant holds for `queue`.
     #[inline]
-    pub(super) unsafe fn from_raw(queue: NonNull<bindings::request_queue>) -> Self {
+    pub(crate) unsafe fn from_raw(queue: NonNull<bindings::request_queue>) -> Self {
         // INVARIANT: By the safety requirement.
         Self {
             queue,
@@ -100,16 +101,30 @@ impl<'q, T: Operations> Queues<'q, T> {
     ///
     /// After the number of queues has changed, they are started.
     ///
-    /// Whoever stops the queues has to see to it that they are started: a disk whose queues are
-    /// stopped cannot be removed, nor can the number of its queues be changed. Until then there
-    /// must be a request of the disk that has not ended, e.g. one that was refused when the queues
-    /// were stopped: without one, to stop and to start them does nothing while their number is
-    /// being changed, and requests that come before C gets to it would find them stopped for good.
+    /// Whoever stops the queues has to see to it that they are started: requests that come wait
+    /// until then, and so does a change of the number of queues. Until then there must be a request
+    /// of the disk that has not ended, e.g. one that was refused when the queues were stopped:
+    /// without one, to stop and to start them does nothing while their number is being changed, and
+    /// requests that come before C gets to it would find them stopped for good.
+    ///
+    /// When the disk is removed, the queues are started, and this does nothing any more.
     pub fn stop(self) {
+        let data = self.disk_data();
         self.unless_replaced(|queue| {
-            // SAFETY: By the type invariant, and the hardware queues stay meanwhile.
-            unsafe { bindings::blk_mq_stop_hw_queues(queue) }
+            if !data.is_unstoppable() {
+                // SAFETY: By the type invariant, and the hardware queues stay meanwhile.
+                unsafe { bindings::blk_mq_stop_hw_queues(queue) }
+            }
         });
+    }
+
+    /// Starts the queues, which nothing stops after that: the removal of the disk waits for the
+    /// requests in them.
+    pub(crate) fn start_for_good(self) {
+        self.disk_data().set_unstoppable();
+        // To stop them is a read section, which either sees that or is over now.
+        rcu::synchronize_rcu();
+        self.start();
     }
 
     /// Lets requests come again to those queues that are stopped, from another task.

@@ -8,14 +8,17 @@ mod suite {
     use crate::{
         block::{
             gendisk::GenDiskBuilder,
+            limits::QueueLimits,
             mq::{
                 Atomic,
                 Idle,
                 NoTimer,
+                Op,
                 QueueCounts,
                 Refused,
                 TagSetOptions, //
             },
+            BlkStatus,
             Sectors, //
         },
         error::from_err_ptr,
@@ -29,6 +32,7 @@ mod suite {
             Completion,
             SpinLock, //
         },
+        workqueue,
     };
     use core::ptr;
 
@@ -208,11 +212,8 @@ mod suite {
         Ok(())
     }
 
-    #[test]
-    fn an_opener_keeps_the_tag_set() -> Result {
-        let gone = Event::new()?;
-        let tags = tags(Some(Gone(gone.clone())))?;
-        let disk = disk(c"rust_test_open", tags, Queue::new(None, None, None))?;
+    /// Opens a disk, to be closed by `bdev_fput`; also returns its block device.
+    fn open<T: Operations>(disk: &GenDisk<T>) -> Result<(*mut c_void, *mut c_void)> {
         // SAFETY: The disk was added, so C has its first partition, which is the whole.
         let part = unsafe { (*disk.disk.disk.as_ptr()).part0 };
         // SAFETY: As above.
@@ -223,10 +224,79 @@ mod suite {
         let file = from_err_ptr(unsafe {
             bindings::bdev_file_open_by_dev(number, 1, ptr::null_mut(), ptr::null())
         })?;
+        Ok((file.cast(), part.cast()))
+    }
+
+    /// A driver that stops its queues for good when it is to flush.
+    struct Stopper;
+
+    #[vtable]
+    impl Operations for Stopper {
+        type Context = Atomic;
+        type TagSetData = ();
+        /// What happens when it does.
+        type QueueData = Gone;
+        type HwData = ();
+        type RequestData = ();
+        type Timer = NoTimer;
+
+        fn init_hw_queue(_: &Gone, _: &(), _: u32) -> impl PinInit<(), Error> {
+            Ok(())
+        }
+
+        fn init_request(_: &()) -> impl PinInit<()> {}
+
+        fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+            let stopped = &rq.queue_data().0;
+            if rq.op() == Op::Flush && !stopped.happened.xchg(true, Relaxed) {
+                rq.hw_queue().all().stop();
+                stopped.completion.complete_all();
+                return Err(rq.refuse(BlkStatus::RESOURCE));
+            }
+            rq.start().end(Ok(()));
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_disk_goes_whose_queues_are_stopped() -> Result {
+        let (stopped, flushed) = (Event::new()?, Event::new()?);
+        let limits = QueueLimits {
+            write_cache: true,
+            ..QueueLimits::default()
+        };
+        let tags = TagSet::<Stopper>::new(TagSetOptions::default(), Ok(()))?;
+        let disk = GenDiskBuilder::new(tags, static_lock_class!())
+            .limits(limits)
+            .capacity(Sectors::from_mebibytes(1))
+            .build(c"rust_test_stopped", Ok(Gone(stopped.clone())))?
+            .add()?;
+        let (file, part) = open(&disk)?;
+        let (part, done) = (part.expose_provenance(), Gone(flushed.clone()));
+        workqueue::system_highpri().try_spawn(GFP_KERNEL, move || {
+            let part = ptr::with_exposed_provenance_mut(part);
+            // SAFETY: The test has the device open until this is done.
+            unsafe { bindings::blkdev_issue_flush(part) };
+            drop(done);
+        })?;
+        stopped.completion.wait_for_completion();
+        drop(disk);
+        flushed.completion.wait_for_completion();
+        // SAFETY: The file is ours, and not used again.
+        unsafe { bindings::bdev_fput(file.cast()) };
+        Ok(())
+    }
+
+    #[test]
+    fn an_opener_keeps_the_tag_set() -> Result {
+        let gone = Event::new()?;
+        let tags = tags(Some(Gone(gone.clone())))?;
+        let disk = disk(c"rust_test_open", tags, Queue::new(None, None, None))?;
+        let (file, _) = open(&disk)?;
         drop(disk);
         assert!(!gone.happened.load(Relaxed));
         // SAFETY: The file is ours, and not used again.
-        unsafe { bindings::bdev_fput(file) };
+        unsafe { bindings::bdev_fput(file.cast()) };
         gone.completion.wait_for_completion();
         Ok(())
     }
