@@ -107,16 +107,33 @@ impl Directory for NoChild {
 pub struct DefaultGroups<'a> {
     parent: *mut bindings::config_group,
     owner: &'static ThisModule,
+    /// How many directories `parent` came with, one above the other.
+    level: usize,
     // Invariant in `'a`, so that two of these cannot be swapped.
     _borrow: PhantomData<fn(&'a ()) -> &'a ()>,
 }
 
 impl DefaultGroups<'_> {
+    /// How many directories may come with one that is made, one above the other.
+    ///
+    /// configfs makes them, and takes them down, by a recursion in which it holds the lock of each.
+    pub const MOST_LEVELS: usize = 8;
+
+    /// The level of what is added here.
+    fn next_level(&self) -> Result<usize> {
+        if self.level < Self::MOST_LEVELS {
+            Ok(self.level + 1)
+        } else {
+            Err(EINVAL)
+        }
+    }
+
     /// Adds the directory `name` with `data` behind it.
     ///
     /// # Errors
     ///
-    /// `EEXIST` if a directory of that name was added before, `ENOMEM`, or the error of `data`.
+    /// `EEXIST` if a directory of that name was added before, `EINVAL` if there are
+    /// [`Self::MOST_LEVELS`] already, `ENOMEM`, or the error of `data`.
     ///
     /// # Examples
     ///
@@ -154,8 +171,43 @@ impl DefaultGroups<'_> {
     /// # }
     /// # Ok::<(), Error>(())
     /// ```
+    ///
+    /// A directory in which another comes, as long as there is one to come:
+    ///
+    /// ```
+    /// use kernel::{
+    ///     configfs::{Attribute, DefaultGroups, Directory, NoChild},
+    ///     prelude::*,
+    /// };
+    ///
+    /// struct Nest(usize);
+    ///
+    /// impl Directory for Nest {
+    ///     type Child = NoChild;
+    ///     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
+    ///
+    ///     fn default_groups(&self, groups: &mut DefaultGroups<'_>) -> Result {
+    ///         match self.0.checked_sub(1) {
+    ///             Some(more) => groups.add(c"nest", Ok(Nest(more))),
+    ///             None => Ok(()),
+    ///         }
+    ///     }
+    /// }
+    /// # use kernel::{configfs::Subsystem, module::this_module};
+    /// # #[cfg(CONFIG_CONFIGFS_FS = "y")]
+    /// # {
+    ///
+    /// # let owner = this_module::<crate::LocalModule>();
+    /// const MOST: usize = DefaultGroups::MOST_LEVELS;
+    /// drop(Subsystem::new(c"rust_doctest_nest", owner, Ok(Nest(MOST)))?);
+    /// let nest = Subsystem::new(c"rust_doctest_nest", owner, Ok(Nest(60)));
+    /// assert_eq!(nest.err(), Some(EINVAL));
+    /// # }
+    /// # Ok::<(), Error>(())
+    /// ```
     pub fn add<D: Directory>(&mut self, name: &CStr, data: impl PinInit<D, Error>) -> Result {
-        let group = create(name, self.owner, data)?.into_group();
+        let level = self.next_level()?;
+        let group = create(name, self.owner, level, data)?.into_group();
 
         // SAFETY: `group` is new, hence in no list, and `into_group` returned a reference.
         unsafe { self.link(group) }
@@ -167,7 +219,8 @@ impl DefaultGroups<'_> {
     ///
     /// # Errors
     ///
-    /// `EBUSY` if it was added before, `EEXIST` if a directory of its name was.
+    /// `EBUSY` if it was added before, `EEXIST` if a directory of its name was, `EINVAL` if there
+    /// are [`Self::MOST_LEVELS`] already.
     ///
     /// # Examples
     ///
@@ -205,6 +258,7 @@ impl DefaultGroups<'_> {
     pub fn add_fault(&mut self, fault: &Fault) -> Result {
         #[cfg(CONFIG_FAULT_INJECTION_CONFIGFS)]
         {
+            self.next_level()?;
             let group = fault.take_group().ok_or(EBUSY)?;
             // SAFETY: Nobody else got the group, so it is in no list, and it came with a reference.
             unsafe { self.link(group) }
@@ -276,10 +330,11 @@ impl DefaultGroups<'_> {
     }
 }
 
-/// Makes a directory that is not visible yet.
+/// Makes a directory that is not visible yet, and comes with `level` others above it.
 pub(super) fn create<D: Directory>(
     name: &CStr,
     owner: &'static ThisModule,
+    level: usize,
     data: impl PinInit<D, Error>,
 ) -> Result<NodeRef<D>> {
     let pin = ModulePin::new(owner)?;
@@ -296,6 +351,7 @@ pub(super) fn create<D: Directory>(
     let mut groups = DefaultGroups {
         parent: node.as_group(),
         owner,
+        level,
         _borrow: PhantomData,
     };
     node.data().default_groups(&mut groups)?;
@@ -332,7 +388,7 @@ impl<D: Directory> GroupCallbacks<D> {
             if !node.owner_is_live() {
                 return Err(EAGAIN);
             }
-            create(name, node.owner(), node.data().make_group(name))
+            create(name, node.owner(), 0, node.data().make_group(name))
         };
         match child() {
             Ok(child) => child.into_group(),

@@ -91,7 +91,7 @@ impl<D: Directory> Subsystem<D> {
         owner: &'static ThisModule,
         data: impl PinInit<D, Error>,
     ) -> Result<Self> {
-        let root = directory::create(name, owner, data)?;
+        let root = directory::create(name, owner, 0, data)?;
         let subsystem = root.as_subsystem();
 
         // SAFETY: `root` owns the subsystem.
