@@ -196,7 +196,7 @@ impl<T: Operations> TagSet<T> {
         self.set.shared.maps.ask(counts);
         // If C finds no memory twice for a queue that was there, it follows a null pointer. That
         // takes a kernel that has not a page left in its reserves, or two injected faults in a row;
-        // patches/upstream/blk-mq-queue-memory.patch makes it wait.
+        // with patches/upstream/blk-mq-queue-memory.patch, C keeps it.
         self.set.shared.reserves.during(|| {
             // SAFETY: By the invariants of `Set`.
             unsafe { bindings::blk_mq_update_nr_hw_queues(self.set.inner.get(), total) }
