@@ -55,6 +55,11 @@ pub(crate) fn can_wait() -> Result {
     }
 }
 
+/// The size in bytes of the largest allocation that holds data of a type which the driver chooses.
+///
+/// `kmalloc` warns of a size that it never has. On no machine is that less than this.
+pub(crate) const MAX_SIZE: usize = 1 << 20;
+
 /// A value whose drop waits, which may be dropped anywhere.
 ///
 /// Dropping this drops the value before it returns if the caller [may wait](may_wait), else a
@@ -92,6 +97,7 @@ impl<T: Send + 'static> LateDrop<T> {
     ///
     /// `pin` keeps the module that the code of `T` is in.
     pub(crate) fn new(pin: ModulePin, init: impl PinInit<T, Error>, flags: Flags) -> Result<Self> {
+        const_assert!(size_of::<Shell<T>>() <= MAX_SIZE);
         let shell = KBox::try_pin_init(
             try_pin_init!(Shell {
                 work <- Work::new(WORK_NAME, static_lock_class!()),

@@ -6,6 +6,7 @@ use super::table::Table;
 use crate::{
     bindings,
     error::to_result,
+    late_drop::MAX_SIZE,
     module_pin::ModulePin,
     prelude::*,
     types::Opaque, //
@@ -229,6 +230,7 @@ impl<D> NodeRef<D> {
         table: Table,
         data: impl PinInit<D, Error>,
     ) -> Result<Self> {
+        const_assert!(size_of::<Node<D>>() <= MAX_SIZE);
         let node = KBox::pin_init(
             try_pin_init!(Node {
                 // INVARIANT: It is that of this node.

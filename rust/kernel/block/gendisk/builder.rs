@@ -189,6 +189,7 @@ impl<T: Operations> GenDiskBuilder<T> {
         name: &CStr,
         queue_data: impl PinInit<T::QueueData, Error>,
     ) -> Result<NewDisk<T>> {
+        const_assert!(size_of::<DiskData<T>>() <= late_drop::MAX_SIZE);
         self.validate(name)?;
         late_drop::can_wait()?;
         let owner = this_module::<T::OwnerModule>();

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     bindings,
+    late_drop::MAX_SIZE,
     prelude::*,
     static_lock_class,
     sync::SpinLock, //
@@ -176,6 +177,7 @@ struct Slot<T: Operations> {
 impl<T: Operations> Slot<T> {
     /// Makes the data for `place` by `init`.
     fn new(place: Place, init: impl PinInit<T::HwData, Error>) -> Result<*mut Self> {
+        const_assert!(size_of::<Self>() <= MAX_SIZE);
         let slot = KBox::try_pin_init(
             try_pin_init!(Self {
                 place,
