@@ -11,7 +11,12 @@ use super::{
 };
 use kernel::{
     block::{
-        gendisk::GenDiskBuilder,
+        gendisk::{
+            GenDiskBuilder,
+            NewDisk, //
+        },
+        mq::Batch,
+        BlkStatus,
         Sector,
         Sectors, //
     },
@@ -63,23 +68,39 @@ pub(crate) fn under_spin_lock<T: Kind>(world: &World<T>) {
 }
 
 fn bare_deed<T: Kind>(world: &World<T>, place: Place, chance: &mut Chance) {
-    match chance.below(8) {
+    place.reached();
+    match chance.below(10) {
         0..=2 if world.does(DROP) => {
-            drop(world.doomed_at(place));
+            end_doomed(world, place, chance);
             drop(world.condemned_at(place));
         }
-        3 if world.does(STORE) => store(world, chance),
-        4 if world.does(BAD_BLOCKS) => bad_blocks(world, chance),
-        5 => {
+        3 | 4 if world.does(STORE) => store(world, chance),
+        5 if world.does(BAD_BLOCKS) => bad_blocks(world, chance),
+        6 => {
             let _ = world.fault.should_fail();
         }
-        6 => {
+        7 => {
             // The clone may be the last.
             drop(world.line());
             drop(world.tags());
         }
-        7 if place.is_callback() && world.does(CHANGE) => change(world, chance),
+        8 | 9 if place.is_no_task() && world.does(CHANGE) => change(world, chance),
         _ => {}
+    }
+}
+
+/// Ends the requests that are to end here.
+fn end_doomed<T: Kind>(world: &World<T>, place: Place, chance: &mut Chance) {
+    let mut requests = world.doomed_at(place);
+    while let Some(rq) = requests.pop_front() {
+        match chance.below(8) {
+            0 => rq.requeue(),
+            1 => rq.end(Err(BlkStatus::IOERR)),
+            2 => Batch::new().end(rq, Ok(())),
+            // So do all others.
+            3 => return,
+            _ => rq.end(Ok(())),
+        }
     }
 }
 
@@ -133,13 +154,17 @@ fn bad_blocks<T: Kind>(world: &World<T>, chance: &mut Chance) {
     };
 }
 
-/// Changes the queues of the disks, or makes another disk, from a callback of theirs.
+/// Changes the queues of the disks, or makes or adds another disk, where no task can wait.
 fn change<T: Kind>(world: &World<T>, chance: &mut Chance) {
     let Some(tags) = world.tags() else { return };
-    if chance.one_in(2) {
-        let _ = tags.set_queue_counts(extremes::queue_counts(chance));
-    } else {
-        let builder = GenDiskBuilder::new(tags, static_lock_class!());
-        drop(builder.build(c"adv_callback", Ok(T::orphan())));
+    match chance.below(4) {
+        0 | 1 => {
+            let _ = tags.set_queue_counts(extremes::queue_counts(chance));
+        }
+        2 => {
+            let builder = GenDiskBuilder::new(tags, static_lock_class!());
+            drop(builder.build(c"adv_callback", Ok(T::orphan())));
+        }
+        _ => drop(world.replace_spare(None).map(NewDisk::add)),
     }
 }

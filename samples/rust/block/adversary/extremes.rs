@@ -14,6 +14,8 @@ use kernel::{
     },
     cpu::nr_cpu_ids,
     fault::FaultSettings,
+    prelude::*,
+    str::CString,
     time::Delta, //
 };
 
@@ -67,6 +69,11 @@ pub(crate) fn delay(chance: &mut Chance) -> Delta {
         return Delta::from_nanos(chance.pick(&[i64::MIN, -1, 0, 1]));
     }
     Delta::from_micros(chance.below(3000) as i64)
+}
+
+/// A time after which a request may have timed out.
+pub(crate) fn long_delay(chance: &mut Chance) -> Delta {
+    Delta::from_millis(500 + chance.below(2000) as i64)
 }
 
 /// Counts of queues, mostly possible ones.
@@ -164,6 +171,19 @@ pub(crate) fn capacity(chance: &mut Chance) -> Sectors {
     } else {
         Sectors::from_mebibytes(chance.pick(&[1, 16, 64]))
     }
+}
+
+/// The name of a disk; in some cases, one that cannot be, or that another disk has.
+pub(crate) fn disk_name(chance: &mut Chance, any: bool, step: u64, number: u32) -> Result<CString> {
+    let odd: &CStr = match chance.below(if any { 40 } else { u64::MAX }) {
+        0 => c"",
+        1 => c"adv_same",
+        2 => c"adv/below/others",
+        3 => c"adv_with_a_name_that_is_longer_than_any_other",
+        4 => c"adv\xff\x01 %s\n",
+        _ => return Ok(CString::try_from_fmt(fmt!("adv{step}_{number}"))?),
+    };
+    Ok(CString::try_from(odd)?)
 }
 
 /// When a fault happens.

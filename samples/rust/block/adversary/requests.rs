@@ -30,12 +30,14 @@ use kernel::{
             Refused,
             RequestList,
             Started,
+            TagSet,
             TimedOut,
             TimeoutAction, //
         },
         BlkResult,
         BlkStatus, //
     },
+    interrupt::local_interrupt_disable,
     prelude::*,
     sync::Arc, //
 };
@@ -111,7 +113,12 @@ pub(crate) fn init_hw_queue<T: Adversary>(set: &Set<T>) -> Result<Hw<T>> {
     if world.queue_fails() {
         return Err(EIO);
     }
-    let line = T::line(extremes::delay(&mut world.occasion(Place::InitHwQueue)))?;
+    let mut chance = world.occasion(Place::InitHwQueue);
+    if chance.one_in(6) {
+        let options = extremes::tag_set_options(&mut chance, None);
+        drop(TagSet::<T>::new(options, Ok(Set::new(world))));
+    }
+    let line = T::line(extremes::delay(&mut chance))?;
     Ok(Hw::new(world, line))
 }
 
@@ -157,6 +164,7 @@ pub(crate) fn queue_rq<'q, T: Adversary>(
             Ok(())
         }
         7 if again => {
+            let _off = chance.one_in(4).then(local_interrupt_disable);
             T::pause(rq.hw_queue().all(), extremes::delay(&mut chance));
             Err(rq.refuse(BlkStatus::RESOURCE))
         }
@@ -196,6 +204,7 @@ fn started<T: Adversary>(
             drop(rq);
             return;
         }
+        10 if world.times_out && chance.one_in(3) => T::wait(rq, extremes::long_delay(chance)),
         10 => T::wait(rq, extremes::delay(chance)),
         11 => match hw {
             Some(hw) => T::wait_in(&hw.data().line, rq),
@@ -209,6 +218,10 @@ fn started<T: Adversary>(
         14 if world.times_out => T::park(rq),
         15 => {
             Batch::new().end(rq, result(chance));
+            return;
+        }
+        16 if world.times_out => {
+            world.hoard(rq);
             return;
         }
         16 | 17 => Err(rq),

@@ -13,6 +13,7 @@
 //!       act       a number does something with the scene
 //!       work      a task ends requests
 //!       end       ends the scene, and fails with ETIMEDOUT if something of it stays
+//!       places    where the driver did something, and how often it dropped a handle there
 //!       NAME      does nothing good, either
 //! ```
 //!
@@ -54,6 +55,7 @@ use kernel::{
     sync::Arc, //
 };
 use tree::{
+    Leaf,
     Stages,
     Tree, //
 };
@@ -106,12 +108,16 @@ impl kernel::Module for RustBlockAdversary {
         };
         fail_at(1)?;
         for step in 0..u64::from(STEPS.get()) {
+            // A directory that comes and goes while others look into it.
+            let leaf = Leaf::new(&this.stages);
+            let more = Subsystem::new(c"adversary_more", module, Ok(leaf));
             let _ = this.stages.begin((FIRST.get() as u64).wrapping_add(step));
             for number in 0..ACTS {
                 let _ = this.stages.act(number);
             }
             fail_at(2)?;
             let _ = this.stages.end();
+            drop(more);
         }
         fail_at(3)?;
         Ok(this)

@@ -51,7 +51,6 @@ use kernel::{
     },
     prelude::*,
     static_lock_class,
-    str::CString,
     sync::{
         Arc,
         Mutex, //
@@ -175,7 +174,7 @@ impl<T: Adversary> Stage<T> {
             kept.next += 1;
             kept.next
         };
-        let name = CString::try_from_fmt(fmt!("adv{}_{number}", self.step))?;
+        let name = extremes::disk_name(chance, any_limits, self.step, number)?;
         let builder = GenDiskBuilder::new(tags, static_lock_class!());
         let builder = if any_limits {
             builder
@@ -343,7 +342,11 @@ impl<T: Adversary> Scene for Stage<T> {
             }
             11 => {
                 let disk = self.spare_disk(&mut chance)?;
-                self.condemn(disk)
+                if chance.one_in(2) {
+                    return self.condemn(disk);
+                }
+                drop(self.world.replace_spare(Some(disk)));
+                Ok(())
             }
             12 => {
                 let disk = self.spare_disk(&mut chance)?.add()?;
@@ -382,6 +385,7 @@ impl<T: Adversary> Scene for Stage<T> {
         };
         drop(disks);
         drop(self.world.replace_line(None));
+        drop(self.world.replace_spare(None));
         drop(self.world.replace_tags(None));
         for _ in 0..PATIENCE {
             while let Some(handle) = self.world.any_condemned() {
@@ -392,6 +396,7 @@ impl<T: Adversary> Scene for Stage<T> {
                 let sweeper = self.kept.lock().sweeper.take();
                 drop(sweeper);
                 drop(self.world.take_stash());
+                drop(self.world.take_hoard());
                 drop(self.world.any_doomed());
                 return Ok(());
             }

@@ -36,6 +36,9 @@ use kernel::{
 /// How often it looks.
 const PERIOD: Delta = Delta::from_millis(4);
 
+/// How often it looks before it ends what is kept until it times out, which takes about a second.
+const HOARD: u64 = 400;
+
 /// The timer.
 #[pin_data]
 pub(crate) struct Sweeper<T: Adversary> {
@@ -65,10 +68,17 @@ impl<T: Adversary> HrTimerCallback for Sweeper<T> {
         this: ArcBorrow<'_, Self>,
         mut context: HrTimerCallbackContext<'_, Self>,
     ) -> HrTimerRestart {
+        // Tells lockdep that interrupt handlers take it: `try_lock`, as below, does not.
+        drop(this.world.outer_irq.lock());
         requests::sweep(&this.world, &mut Batch::new(), Place::Interrupt);
         if this.world.occasion(Place::Interrupt).one_in(8) {
             // The place where they should end may not be reached.
             drop(this.world.any_doomed());
+        }
+        if this.world.occasion(Place::Interrupt).one_in(HOARD) {
+            let requests = this.world.take_hoard();
+            let batch = &mut Batch::new();
+            requests::settle(&this.world, requests, batch, Place::Interrupt);
         }
         context.forward_now(PERIOD);
         HrTimerRestart::Restart

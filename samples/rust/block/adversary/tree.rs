@@ -113,6 +113,10 @@ impl Tree {
     fn end(&self, _: &Text) -> Result {
         self.stages.end()
     }
+
+    fn places(&self, page: &mut Page<'_>) -> Result {
+        Place::write_counts(page)
+    }
 }
 
 impl Directory for Tree {
@@ -122,7 +126,12 @@ impl Directory for Tree {
         Attribute::wo(c"act", Self::act),
         Attribute::wo(c"work", Self::work),
         Attribute::wo(c"end", Self::end),
+        Attribute::ro(c"places", Self::places),
     ];
+
+    fn default_groups(&self, groups: &mut DefaultGroups<'_>) -> Result {
+        groups.add(c"leaf", Ok(Leaf::new(&self.stages)))
+    }
 
     fn make_group(&self, name: &CStr) -> impl PinInit<Branch, Error> {
         self.stages.occasion(Place::MakeGroup);
@@ -169,7 +178,7 @@ impl Directory for Branch {
 
     fn default_groups(&self, groups: &mut DefaultGroups<'_>) -> Result {
         groups.add_fault(&self.fault)?;
-        groups.add(c"leaf", Ok(Leaf(self.stages.clone())))
+        groups.add(c"leaf", Ok(Leaf::new(&self.stages)))
     }
 }
 
@@ -179,8 +188,14 @@ impl Drop for Branch {
     }
 }
 
-/// A directory that comes with another.
-struct Leaf(Arc<Stages>);
+/// A directory in which none can be made.
+pub(crate) struct Leaf(Arc<Stages>);
+
+impl Leaf {
+    pub(crate) fn new(stages: &Arc<Stages>) -> Self {
+        Self(stages.clone())
+    }
+}
 
 impl Directory for Leaf {
     type Child = NoChild;

@@ -10,6 +10,7 @@ use super::{
 use kernel::{
     block::{
         badblocks::BadBlocks,
+        gendisk::NewDisk,
         mq::{
             Overdue,
             PendingList,
@@ -52,11 +53,15 @@ const ROOM: usize = 8;
 struct Held<T: Kind> {
     /// Requests of any disks, which a timer, a task or another callback ends.
     stash: PendingList<T>,
-    /// Some of them, which end where handles are dropped, or a little later in a timer.
+    /// Others, which mostly stay until they time out.
+    hoard: PendingList<T>,
+    /// Some of the first, which end where handles are dropped, or a little later in a timer.
     doomed: RequestList<T>,
     condemned: [Option<Handle>; ROOM],
     line: Option<T::Line>,
     tags: Option<Arc<TagSet<T>>>,
+    /// A disk that is added where that cannot be.
+    spare: Option<NewDisk<T>>,
 }
 
 /// What the callbacks of one scene share.
@@ -115,10 +120,12 @@ impl<T: Kind> World<T> {
                 fault: Fault::new(c"adversary", &FaultSettings::default())?,
                 held <- new_spinlock_irq!(Held {
                     stash: PendingList::new(),
+                    hoard: PendingList::new(),
                     doomed: RequestList::new(),
                     condemned: [const { None }; ROOM],
                     line: None,
                     tags: None,
+                    spare: None,
                 }),
                 outer_irq <- new_spinlock_irq!(()),
                 outer <- new_spinlock!(()),
@@ -129,6 +136,7 @@ impl<T: Kind> World<T> {
 
     /// The choices for one thing that happens at `place`, or for a branch of them.
     pub(crate) fn occasion(&self, place: Place) -> Chance {
+        place.reached();
         let occasion = self.occasions.fetch_add(1, Relaxed);
         self.chance.fork(occasion << 8 | place as u64)
     }
@@ -168,6 +176,16 @@ impl<T: Kind> World<T> {
         self.held.lock().stash.push_back(rq);
     }
 
+    /// Keeps a request for so long that it times out, if that is soon.
+    pub(crate) fn hoard(&self, rq: Started<T>) {
+        self.held.lock().hoard.push_back(rq);
+    }
+
+    /// Takes all requests that are kept for so long.
+    pub(crate) fn take_hoard(&self) -> RequestList<T> {
+        self.held.lock().hoard.take()
+    }
+
     /// Takes all requests that are kept.
     pub(crate) fn take_stash(&self) -> RequestList<T> {
         self.held.lock().stash.take()
@@ -202,7 +220,8 @@ impl<T: Kind> World<T> {
         &self,
         rq: TimedOut<'t, T>,
     ) -> Result<(Overdue<T>, TimeoutAction<'t>), TimedOut<'t, T>> {
-        self.held.lock().stash.remove(rq)
+        let mut held = self.held.lock();
+        held.stash.remove(rq).or_else(|rq| held.hoard.remove(rq))
     }
 
     /// Has a handle dropped where the scene drops them; gives it back if there is no room.
@@ -220,7 +239,7 @@ impl<T: Kind> World<T> {
     /// Takes a handle that is to be dropped at `place`.
     pub(crate) fn condemned_at(&self, place: Place) -> Option<Handle> {
         if place == self.place {
-            self.any_condemned()
+            self.any_condemned().inspect(|_| place.dropped())
         } else {
             None
         }
@@ -245,6 +264,11 @@ impl<T: Kind> World<T> {
     /// The tag set of the disks.
     pub(crate) fn tags(&self) -> Option<Arc<TagSet<T>>> {
         self.held.lock().tags.clone()
+    }
+
+    /// Takes the disk that is to be added, and sets another.
+    pub(crate) fn replace_spare(&self, spare: Option<NewDisk<T>>) -> Option<NewDisk<T>> {
+        core::mem::replace(&mut self.held.lock().spare, spare)
     }
 
     /// Takes that tag set, and sets another.
