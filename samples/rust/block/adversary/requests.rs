@@ -13,10 +13,12 @@ use super::{
     deeds::occasion,
     extremes,
     kind::Kind,
+    leak::Leak,
     place::Place,
     serve,
     world::World, //
 };
+use core::mem::forget;
 use kernel::{
     block::{
         mq::{
@@ -25,6 +27,7 @@ use kernel::{
             HwQueue,
             Idle,
             Operations,
+            PendingList,
             PlugList,
             Queues,
             Refused,
@@ -128,6 +131,32 @@ pub(crate) fn init_request<T: Adversary>(set: &Set<T>) -> Command<T> {
     Command::new(&set.world)
 }
 
+/// Leaks the request in one way or another, if the user wants that; else gives it back.
+fn leak<'q, T: Adversary>(world: &World<T>, rq: Idle<'q, T>) -> Option<Idle<'q, T>> {
+    if world.leaks(Leak::Idle) {
+        forget(rq);
+    } else if world.leaks(Leak::Refused) {
+        forget(rq.refuse(BlkStatus::RESOURCE));
+    } else if world.leaks(Leak::Started) {
+        forget(rq.start());
+    } else if world.leaks(Leak::Batch) {
+        let mut batch = Batch::new();
+        forget(batch.add(rq.start()));
+        forget(batch);
+    } else if world.leaks(Leak::RequestList) {
+        let mut list = RequestList::new();
+        list.push_back(rq.start());
+        forget(list);
+    } else if world.leaks(Leak::PendingList) {
+        let mut list = PendingList::new();
+        list.push_back(rq.start());
+        forget(list);
+    } else {
+        return Some(rq);
+    }
+    None
+}
+
 /// `Operations::queue_rq`.
 pub(crate) fn queue_rq<'q, T: Adversary>(
     rq: Idle<'q, T>,
@@ -135,6 +164,9 @@ pub(crate) fn queue_rq<'q, T: Adversary>(
 ) -> Result<(), Refused<'q, T>> {
     let Some(world) = rq.queue_data().world.as_ref() else {
         return Err(rq.refuse(BlkStatus::IOERR));
+    };
+    let Some(rq) = leak(world, rq) else {
+        return Ok(());
     };
     occasion(world, place);
     let mut chance = world
@@ -308,6 +340,10 @@ pub(crate) fn complete<T: Adversary>(rq: Completing<T>) {
     let Some(world) = rq.queue_data().world.clone() else {
         return;
     };
+    if world.leaks(Leak::Completing) {
+        forget(rq);
+        return;
+    }
     occasion(&world, Place::Complete);
     let mut chance = world.occasion(Place::Complete);
     match chance.below(8) {
@@ -375,6 +411,7 @@ pub(crate) fn timeout<'t, T: Adversary>(rq: TimedOut<'t, T>) -> TimeoutAction<'t
     let action = match taken {
         Ok((rq, action)) => {
             match chance.below(3) {
+                _ if world.leaks(Leak::Overdue) => forget(rq),
                 0 => drop(rq),
                 1 => rq.requeue(),
                 _ => rq.end(result(&mut chance)),

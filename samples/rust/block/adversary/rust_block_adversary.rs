@@ -14,6 +14,7 @@
 //!       work      a task ends requests
 //!       end       ends the scene, and fails with ETIMEDOUT if something of it stays
 //!       places    where the driver did something, and how often it dropped a handle there
+//!       leak      a number says what is leaked next; reads as 0 when that has happened
 //!       NAME      does nothing good, either
 //! ```
 //!
@@ -46,6 +47,8 @@ mod kind;
 
 mod place;
 
+mod leak;
+
 mod chance;
 
 use kernel::{
@@ -77,6 +80,7 @@ module_params! {
     without: uint = 0,
         "Left out: 1-drops 2-stores 4-bad 8-changes 16-locks. Default: 0";
     fail: uint = 0, "Where loading fails: 1-before, 2-in, 3-after a scene. Default: 0 (nowhere)";
+    leak: uint = 0, "Whether loading leaks a directory. Default: 0";
 }
 
 /// How often something is done with a scene that loading begins.
@@ -107,6 +111,10 @@ impl kernel::Module for RustBlockAdversary {
             stages,
         };
         fail_at(1)?;
+        if LEAK.get() != 0 {
+            let leaf = Leaf::new(&this.stages);
+            core::mem::forget(Subsystem::new(c"adversary_leaked", module, Ok(leaf))?);
+        }
         for step in 0..u64::from(STEPS.get()) {
             // A directory that comes and goes while others look into it.
             let leaf = Leaf::new(&this.stages);

@@ -16,6 +16,7 @@ use super::{
         Sleepy, //
     },
     extremes,
+    leak::Leak,
     place::Place,
     requests::{
         self,
@@ -27,6 +28,7 @@ use super::{
         World, //
     },
 };
+use core::mem::forget;
 use kernel::{
     block::{
         badblocks::BadBlocks,
@@ -81,6 +83,12 @@ pub(crate) trait Scene: Send + Sync {
 
     /// Does at `place` what should not be done there.
     fn occasion(&self, place: Place);
+
+    /// Leaks something, or has callbacks do it.
+    fn leak(&self, leak: Leak) -> Result;
+
+    /// Whether something is still to be leaked.
+    fn leaks(&self) -> bool;
 
     /// Ends the scene; `ETIMEDOUT` if something of it is not gone in time.
     fn end(&self) -> Result;
@@ -375,6 +383,34 @@ impl<T: Adversary> Scene for Stage<T> {
 
     fn occasion(&self, place: Place) {
         deeds::occasion(&self.world, place);
+    }
+
+    fn leak(&self, leak: Leak) -> Result {
+        let mut chance = self.chance.fork(leak as u64);
+        match leak {
+            Leak::GenDisk => forget(self.take(&mut chance).ok_or(ENODEV)?),
+            Leak::NewDisk => {
+                let tags = self.world.tags().ok_or(ENODEV)?;
+                forget(self.build(tags, &mut chance, false)?);
+            }
+            Leak::TagSet => forget(self.world.tags().ok_or(ENODEV)?),
+            Leak::DelayLine => forget(T::line(Delta::from_millis(1))?),
+            Leak::PageStore => {
+                let store = Arc::pin_init(PageStore::new(4096), GFP_KERNEL)?;
+                store.write_bytes(0, b"leaked")?;
+                forget(store);
+            }
+            Leak::WriteCache => {
+                let cache = WriteCache::new(self.world.store.clone(), 1 << 20, 4096);
+                forget(KBox::pin_init(cache, GFP_KERNEL)?);
+            }
+            _ => self.world.leak_next(leak),
+        }
+        Ok(())
+    }
+
+    fn leaks(&self) -> bool {
+        self.world.leaks_something()
     }
 
     fn end(&self) -> Result {

@@ -3,6 +3,7 @@
 //! The directory in configfs through which a test program leads the scenes.
 
 use super::{
+    leak::Leak,
     place::Place,
     scene::{
         self,
@@ -74,6 +75,11 @@ impl Stages {
         ended
     }
 
+    /// Has something leaked, at once or by a callback a little later.
+    fn leak(&self, leak: Leak) -> Result {
+        self.scene()?.leak(leak)
+    }
+
     fn occasion(&self, place: Place) {
         if let Ok(scene) = self.scene() {
             scene.occasion(place);
@@ -117,6 +123,15 @@ impl Tree {
     fn places(&self, page: &mut Page<'_>) -> Result {
         Place::write_counts(page)
     }
+
+    fn leaks(&self, page: &mut Page<'_>) -> Result {
+        writeln!(page, "{}", self.stages.scene()?.leaks() as u8)
+    }
+
+    fn leak(&self, text: &Text) -> Result {
+        let leak = Leak::of(text.kstrtoull(0)?).ok_or(EINVAL)?;
+        self.stages.leak(leak)
+    }
 }
 
 impl Directory for Tree {
@@ -127,6 +142,7 @@ impl Directory for Tree {
         Attribute::wo(c"work", Self::work),
         Attribute::wo(c"end", Self::end),
         Attribute::ro(c"places", Self::places),
+        Attribute::rw(c"leak", Self::leaks, Self::leak),
     ];
 
     fn default_groups(&self, groups: &mut DefaultGroups<'_>) -> Result {

@@ -5,6 +5,7 @@
 use super::{
     chance::Chance,
     kind::Kind,
+    leak::Leak,
     place::Place, //
 };
 use kernel::{
@@ -78,6 +79,8 @@ pub(crate) struct World<T: Kind> {
     alive: Atomic<i64>,
     /// How many hardware queues can be made before one fails; negative if none does.
     spare_queues: Atomic<i64>,
+    /// What is leaked next, as the number of a [`Leak`].
+    leak: Atomic<u32>,
     pub(crate) store: Arc<PageStore>,
     #[pin]
     pub(crate) cache: WriteCache,
@@ -114,6 +117,7 @@ impl<T: Kind> World<T> {
                 occasions: Atomic::new(0),
                 alive: Atomic::new(0),
                 spare_queues: Atomic::new(-1),
+                leak: Atomic::new(Leak::Nothing as u32),
                 store,
                 cache <- WriteCache::new(behind, 0, BLOCK),
                 bad: BadBlocks::new()?,
@@ -169,6 +173,25 @@ impl<T: Kind> World<T> {
     /// Whether the hardware queue that is being made fails.
     pub(crate) fn queue_fails(&self) -> bool {
         self.spare_queues.load(Relaxed) >= 0 && self.spare_queues.fetch_sub(1, Relaxed) == 0
+    }
+
+    /// Has something leaked next.
+    pub(crate) fn leak_next(&self, leak: Leak) {
+        self.leak.store(leak as u32, Relaxed);
+    }
+
+    /// Whether something is still to be leaked.
+    pub(crate) fn leaks_something(&self) -> bool {
+        self.leak.load(Relaxed) != Leak::Nothing as u32
+    }
+
+    /// Whether this is to be leaked; true once.
+    pub(crate) fn leaks(&self, leak: Leak) -> bool {
+        self.leaks_something()
+            && self
+                .leak
+                .cmpxchg(leak as u32, Leak::Nothing as u32, Relaxed)
+                .is_ok()
     }
 
     /// Keeps a request.
