@@ -4,9 +4,11 @@
  *
  * usage: adversary SEED FIRST STEPS [SECONDS]     ends after so many steps, or after so long
  *        adversary users SEED SECONDS             only uses what there is meanwhile, if there is anything
+ *        adversary links SEED SECONDS             links to its directories, until they have been gone for a while
  *
- * The module must be loaded with the seed. Several steps of an odd seed leave a last scene to the unloading. Answers with the number of steps, of transfers; or with the step after which
- * the kernel has something to report, or whose end does not come.
+ * The module must be loaded with the seed. Several steps of an odd seed leave a last scene to the unloading. Answers with
+ * the number of steps, of transfers; or with the step after which the kernel has something to report, or whose end does
+ * not come. For links, another module must be loaded that takes them; the answer is their number.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -24,13 +26,15 @@
 #include <unistd.h>
 
 #include "answer.h"
+#include "ring.h"
 
 #define TREE "/sys/kernel/config/adversary/"
+#define KEEPER "/sys/kernel/config/keeper/"
 
 /* What the module is told by: memory may be short for this act. */
 #define SCARCE (1ul << 32)
 
-enum { USERS = 4, ACTS = 6, LONGEST = 65536, PATIENCE = 80 };
+enum { USERS = 4, ACTS = 6, LONGEST = 65536, PATIENCE = 80, POLLED = 8 };
 
 /* What all threads share; the step that is on, and since when. */
 static struct {
@@ -89,6 +93,18 @@ static long get(const char *path)
 		text[0] = 0;
 	close(fd);
 	return atol(text);
+}
+
+/* fail: lets the so-manieth allocation of this thread fail, for 0 none. */
+static void fail(unsigned long nth)
+{
+	static _Thread_local int file = -1;
+	char text[32];
+
+	if (file < 0)
+		file = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (file >= 0 && pwrite(file, text, snprintf(text, sizeof(text), "%lu", nth), 0) < 0)
+		die("fail-nth: %s", verdict(-1));
 }
 
 /* find: one of the disks that there are, its name in `name`. */
@@ -179,10 +195,41 @@ static void transfer(struct chance *c, int fd, unsigned char *buffer)
 	shared.moved++;
 }
 
+/* polled: several transfers at once, whose ends are polled for. */
+static void polled(struct chance *c, struct ring *ring, int fd, unsigned char *buffer)
+{
+	unsigned int send = 1 + below(c, POLLED), left = send;
+	struct io_uring_cqe end;
+
+	for (unsigned int i = 0; i < send; i++) {
+		struct io_uring_sqe sqe = {
+			.opcode = below(c, 2) ? IORING_OP_READ : IORING_OP_WRITE,
+			.fd = fd,
+			.off = below(c, 4096) * 4096,
+			.addr = (uintptr_t)buffer,
+			.len = 4096 * (1 + below(c, 4)),
+		};
+
+		ring_push(ring, &sqe);
+	}
+	while (left) {
+		int sent = ring_enter(ring, send, 1, IORING_ENTER_GETEVENTS);
+
+		if (sent > 0)
+			send -= sent;
+		while (ring_pop(ring, &end)) {
+			left--;
+			shared.moved++;
+		}
+	}
+}
+
 /* user: opens disks and uses them for a while. */
 static void *user(void *arg)
 {
 	struct chance c = { (uintptr_t)arg };
+	struct ring ring = { .fd = -1 };
+	bool can_poll = ring_set_up(&ring, POLLED), direct, poll;
 	unsigned char *buffer = aligned_alloc(4096, LONGEST + 8192);
 
 	memset(buffer, 0x77, LONGEST + 8192);
@@ -197,13 +244,23 @@ static void *user(void *arg)
 		if (!below(&c, 4))
 			knob(&c, name);
 		snprintf(path, sizeof(path), "/dev/%s", name);
-		fd = open(path, O_RDWR | O_CLOEXEC | (below(&c, 4) ? O_DIRECT : 0));
+		direct = below(&c, 4);
+		fd = open(path, O_RDWR | O_CLOEXEC | (direct ? O_DIRECT : 0));
 		if (fd < 0) {
 			usleep(500);
 			continue;
 		}
-		for (uint64_t i = below(&c, 30); i && !shared.stop; i--)
+		poll = can_poll && direct && below(&c, 3) == 0;
+		for (uint64_t i = below(&c, 30); i && !shared.stop; i--) {
+			if (poll && below(&c, 2)) {
+				polled(&c, &ring, fd, buffer);
+				continue;
+			}
+			if (below(&c, 8) == 0)
+				fail(1 + below(&c, 20));
 			transfer(&c, fd, buffer);
+			fail(0);
+		}
 		close(fd);
 	}
 	return NULL;
@@ -252,6 +309,53 @@ static void *worker(void *arg)
 	return NULL;
 }
 
+/* let_go: gives up what links have kept when the module's exit has returned, or later: it would be gone if it did not wait. */
+static void let_go(void)
+{
+	for (int i = 0; i < 2000 && access("/sys/module/rust_block_adversary/parameters", F_OK) == 0; i++)
+		usleep(10000);
+	usleep(300000);
+	put(KEEPER "put", 1);
+}
+
+/* links: has another subsystem link to directories of the module, and keep them, while it is unloaded. */
+static unsigned long links(unsigned long seed, unsigned long seconds)
+{
+	static const char *const targets[] = { "", "leaf", "one", "one/leaf", "two" };
+	struct chance c = { seed };
+	unsigned long made = 0, missing = 0;
+	time_t end = time(NULL) + seconds;
+	char target[64], link[64];
+
+	while (missing < 200 && time(NULL) < end) {
+		snprintf(link, sizeof(link), KEEPER "link%d", (int)below(&c, 4));
+		snprintf(target, sizeof(target), TREE "%s", targets[below(&c, 5)]);
+		switch (below(&c, 8)) {
+		case 0 ... 3:
+			made += symlink(target, link) == 0;
+			break;
+		case 4:
+			put(KEEPER "put", 1);
+			break;
+		case 5:
+			usleep(below(&c, 2000));
+			break;
+		default:
+			unlink(link);
+		}
+		if (access(TREE, F_OK) == 0)
+			missing = 0;
+		else if (!missing++)
+			let_go();
+	}
+	for (int i = 0; i < 4; i++) {
+		snprintf(link, sizeof(link), KEEPER "link%d", i);
+		unlink(link);
+	}
+	put(KEEPER "put", 1);
+	return made;
+}
+
 /* watch: says which step does not end, before the guest's time is up, with what its tasks wait for. */
 static void *watch(void *arg)
 {
@@ -282,18 +386,6 @@ static bool trouble(void)
 	return broken || now != taint;
 }
 
-/* fail: lets the so-manieth allocation of this task fail, for 0 none. */
-static void fail(unsigned long nth)
-{
-	static int file = -1;
-	char text[32];
-
-	if (file < 0)
-		file = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
-	if (file >= 0 && pwrite(file, text, snprintf(text, sizeof(text), "%lu", nth), 0) < 0)
-		die("fail-nth: %s", verdict(-1));
-}
-
 /* play: all of one step, or all but its end; false if something of it stays. */
 static bool play(unsigned long seed, unsigned long step, bool ends)
 {
@@ -310,7 +402,7 @@ static bool play(unsigned long seed, unsigned long step, bool ends)
 		usleep(below(&c, 30000));
 		short_now = scarce && below(&c, 2);
 		if (short_now)
-			fail(1 + below(&c, 60));
+			fail(1 + below(&c, below(&c, 4) ? 60 : 400));
 		put(TREE "act", salt + act + (short_now ? SCARCE : 0));
 		fail(0);
 	}
@@ -369,6 +461,10 @@ int main(int count, char **words)
 		start(first);
 		sleep(steps);
 		stop();
+		return 0;
+	}
+	if (count == 4 && !strcmp(words[1], "links")) {
+		printf("%lu links\n", links(first, steps));
 		return 0;
 	}
 	if (!steps)
