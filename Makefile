@@ -15,9 +15,10 @@ run: ## verified I/O on /dev/rnullb0 in Debian's kernel, then null_blk and rnull
 test: ## all tests, with a summary (FULL=1: all guest tests on the debug kernel, too)
 	@tools/testing/rnull/run
 
-soak: ## queues, power, rmdir, unload, CPUs: each changed 1000 times under I/O, on both kernels; then SECONDS=7200 of misuse
-	@ROUNDS=1000 RNULL_PATIENCE=40 tools/testing/rnull/run soak full-soak
-	@tools/testing/rnull/adversary "$(or $(SECONDS),7200)" next
+soak: ## queues, power, rmdir, unload, CPUs: each changed 1000 times under I/O, on both kernels; then SECONDS=7200 of misuse on each of three
+	@ROUNDS=1000 RNULL_PATIENCE=40 tools/testing/rnull/run soak full-soak full-build-debug-up
+	@status=0; for guest in "--cpus 2" "--cpus 8" "--kernel debug+up --cpus 1"; do \
+		tools/testing/rnull/adversary "$(or $(SECONDS),7200)" next $$guest || status=1; done; exit $$status
 
 fuzz: ## null_blk beside rnull at random (SECONDS=600, SEED=1, or REPLAY=file with the questions of a failure)
 	@tools/testing/rnull/parity/fuzz "$(or $(SECONDS),600)" "$(or $(SEED),1)" $(REPLAY)
