@@ -117,7 +117,8 @@ pub(crate) fn init_hw_queue<T: Adversary>(set: &Set<T>) -> Result<Hw<T>> {
         return Err(EIO);
     }
     let mut chance = world.occasion(Place::InitHwQueue);
-    if chance.one_in(6) {
+    // Without memory, C warns.
+    if chance.one_in(6) && !world.is_scarce() {
         let options = extremes::tag_set_options(&mut chance, None);
         drop(TagSet::<T>::new(options, Ok(Set::new(world))));
     }

@@ -329,6 +329,7 @@ impl<T: Adversary> Scene for Stage<T> {
     fn act(&self, number: u64) -> Result {
         let mut chance = self.chance.fork(number);
         let scarce = number >= SCARCE;
+        self.world.set_scarce(scarce);
         if self.kept.lock().ended {
             return Err(EBUSY);
         }
@@ -337,6 +338,9 @@ impl<T: Adversary> Scene for Stage<T> {
             // (patches/upstream/blk-mq-queue-memory.patch); if it fails to register a scheduler, it
             // warns.
             0..=3 if scarce => Err(EBUSY),
+            // It also warns if memory runs out in the middle of making a tag set
+            // (patches/upstream/blk-mq-tag-set-srcu.patch).
+            10..=12 if scarce => Err(EBUSY),
             0..=3 => self.change_queues(&mut chance),
             4 | 5 => {
                 drop(self.take(&mut chance));

@@ -79,6 +79,8 @@ pub(crate) struct World<T: Kind> {
     alive: Atomic<i64>,
     /// How many hardware queues can be made before one fails; negative if none does.
     spare_queues: Atomic<i64>,
+    /// Whether memory may be short for what a task does.
+    scarce: Atomic<bool>,
     /// What is leaked next, as the number of a [`Leak`].
     leak: Atomic<u32>,
     pub(crate) store: Arc<PageStore>,
@@ -117,6 +119,7 @@ impl<T: Kind> World<T> {
                 occasions: Atomic::new(0),
                 alive: Atomic::new(0),
                 spare_queues: Atomic::new(-1),
+                scarce: Atomic::new(false),
                 leak: Atomic::new(Leak::Nothing as u32),
                 store,
                 cache <- WriteCache::new(behind, 0, BLOCK),
@@ -173,6 +176,16 @@ impl<T: Kind> World<T> {
     /// Whether the hardware queue that is being made fails.
     pub(crate) fn queue_fails(&self) -> bool {
         self.spare_queues.load(Relaxed) >= 0 && self.spare_queues.fetch_sub(1, Relaxed) == 0
+    }
+
+    /// Says whether memory may be short.
+    pub(crate) fn set_scarce(&self, scarce: bool) {
+        self.scarce.store(scarce, Relaxed);
+    }
+
+    /// Whether memory may be short.
+    pub(crate) fn is_scarce(&self) -> bool {
+        self.scarce.load(Relaxed)
     }
 
     /// Has something leaked next.
