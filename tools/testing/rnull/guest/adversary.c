@@ -129,16 +129,21 @@ static void knob(struct chance *c, const char *name)
 	static const char *const read_only[] = { "hw_sector_size", "nr_zones", "write_cache", "dma_alignment" };
 	char path[128];
 
+	bool alone = strtoul(name + 3, NULL, 10) % 2;
+
 	snprintf(path, sizeof(path), "/sys/block/%s/queue/", name);
 	switch (below(c, 5)) {
 	case 0:
 		/* Disks of other steps share their tags: then C may deadlock when the number of queues changes. */
-		if (strtoul(name + 3, NULL, 10) % 2 == 0)
+		if (!alone)
 			return;
 		strcat(path, "scheduler");
 		put_text(path, schedulers[below(c, 3)]);
 		break;
 	case 1:
+		/* And it loses sight of requests that another disk has (patches/upstream/blk-mq-resize-tags.patch). */
+		if (!alone)
+			return;
 		strcat(path, "nr_requests");
 		put(path, below(c, 80));
 		break;
