@@ -70,6 +70,9 @@ const PATIENCE: u64 = 20_000;
 /// What is added to the number of an act for which memory may be short.
 const SCARCE: u64 = 1 << 32;
 
+/// How many disks are built, each with other limits, before one is added.
+const TRIALS: u32 = 3;
+
 /// The most disks of a scene.
 const DISKS: usize = 4;
 
@@ -159,6 +162,11 @@ impl<T: Adversary> Stage<T> {
         )?;
         world.replace_line(T::line(extremes::delay(&mut chance)).ok());
         world.replace_tags(TagSet::new(options, Ok(Set::new(&world))).ok());
+        for _ in 0..TRIALS {
+            if let Some(tags) = world.tags() {
+                drop(stage.build(tags, &mut chance, true));
+            }
+        }
         let disks = 1 + chance.below(2);
         for _ in 0..if alone { 1 } else { disks } {
             // With the limits that were chosen, else with plain ones.
