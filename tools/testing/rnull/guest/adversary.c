@@ -98,7 +98,7 @@ static long get(const char *path)
 /* fail: lets the so-manieth allocation of this thread fail, for 0 none. */
 static void fail(unsigned long nth)
 {
-	static _Thread_local int file = -1;
+	static __thread int file = -1;
 	char text[32];
 
 	if (file < 0)
@@ -314,12 +314,18 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-/* let_go: gives up what links have kept when the module's exit has returned, or later: it would be gone if it did not wait. */
+/* let_go: gives up what links have kept, when the module's exit has returned, and it would be gone if it did not wait. */
 static void let_go(void)
 {
-	for (int i = 0; i < 2000 && access("/sys/module/rust_block_adversary/parameters", F_OK) == 0; i++)
+	static const char *const gone[] = { "/sys/module/rust_block_adversary/parameters", "/sys/module/rust_block_adversary" };
+
+	for (int i = 0; i < 2000 && access(gone[0], F_OK) == 0; i++)
 		usleep(10000);
-	usleep(300000);
+	for (int i = 0; i < 50 && access(gone[1], F_OK) == 0; i++)
+		usleep(10000);
+	/* It should not be: only in a kernel that is broken does this take time. */
+	if (access(gone[1], F_OK))
+		sleep(2);
 	put(KEEPER "put", 1);
 }
 
@@ -340,7 +346,8 @@ static unsigned long links(unsigned long seed, unsigned long seconds)
 			made += symlink(target, link) == 0;
 			break;
 		case 4:
-			put(KEEPER "put", 1);
+			if (below(&c, 4) == 0)
+				put(KEEPER "put", 1);
 			break;
 		case 5:
 			usleep(below(&c, 2000));
