@@ -36,8 +36,8 @@
 //! To be used from tasks, hence from `queue_rq`, not from interrupt handlers: one of these might
 //! wait for a lock that the interrupted task holds. Nor with interrupts disabled, as under a lock
 //! that an interrupt handler takes: the handler might have interrupted the holder of a leaf. Both
-//! are refused. Requests show by their `Scope` that they are served by a task; what needs none asks
-//! where it is.
+//! are refused. Requests show by their `QueueContext` that they are served by a task; what needs
+//! none asks where it is.
 //!
 //! Memory is waited for where the caller may sleep: not under a spinlock, nor in a read section of
 //! RCU. A kernel without `CONFIG_PREEMPT_COUNT` does not know of these.

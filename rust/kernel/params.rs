@@ -30,8 +30,8 @@ mod entry;
 pub use self::{
     entry::{
         to_array,
-        Described,
         Entry, //
+        ParamOps,
     },
     string::{
         StringBuffer,

@@ -11,7 +11,7 @@ use kernel::{
         },
         mq::{
             Context,
-            Scope, //
+            QueueContext, //
         },
         BlkResult,
         BlkStatus,
@@ -40,7 +40,7 @@ impl Backing {
     #[inline(always)]
     pub(crate) fn read<C: Context>(
         &self,
-        scope: Scope<'_, C>,
+        context: QueueContext<'_, C>,
         at: Sector,
         len: u32,
         mut to: Segments<'_, FromDisk>,
@@ -48,11 +48,11 @@ impl Backing {
         match self {
             Self::Nothing => Ok(()),
             Self::Memory(pages) => {
-                pages.read(scope, at.bytes(), &mut to, len)?;
+                pages.read(context, at.bytes(), &mut to, len)?;
                 Ok(())
             }
             Self::Cached(cache) => {
-                cache.read(scope, at.bytes(), &mut to, len)?;
+                cache.read(context, at.bytes(), &mut to, len)?;
                 Ok(())
             }
         }
@@ -63,7 +63,7 @@ impl Backing {
     #[inline(always)]
     pub(crate) fn write<C: Context>(
         &self,
-        scope: Scope<'_, C>,
+        context: QueueContext<'_, C>,
         at: Sector,
         len: u32,
         mut from: Segments<'_, ToDisk>,
@@ -72,9 +72,9 @@ impl Backing {
         let at = at.bytes();
         let written = match self {
             Self::Nothing => return Ok(()),
-            Self::Memory(pages) => pages.write(scope, at, &mut from, len),
-            Self::Cached(cache) if fua => cache.write_through(scope, at, &mut from, len),
-            Self::Cached(cache) => cache.write(scope, at, &mut from, len),
+            Self::Memory(pages) => pages.write(context, at, &mut from, len),
+            Self::Cached(cache) if fua => cache.write_through(context, at, &mut from, len),
+            Self::Cached(cache) => cache.write(context, at, &mut from, len),
         };
         written.map_err(|_| BlkStatus::NOSPC)
     }
@@ -82,23 +82,23 @@ impl Backing {
     /// Forgets `len` bytes from `at` on, which are zeros then.
     pub(crate) fn discard<C: Context>(
         &self,
-        scope: Scope<'_, C>,
+        context: QueueContext<'_, C>,
         at: Sector,
         len: u32,
     ) -> BlkResult {
         match self {
             Self::Nothing => (),
-            Self::Memory(pages) => pages.remove(scope, at.bytes(), len.into())?,
-            Self::Cached(cache) => cache.remove(scope, at.bytes(), len.into())?,
+            Self::Memory(pages) => pages.remove(context, at.bytes(), len.into())?,
+            Self::Cached(cache) => cache.remove(context, at.bytes(), len.into())?,
         }
         Ok(())
     }
 
     /// Makes what was written before survive a power-off.
-    pub(crate) fn flush<C: Context>(&self, scope: Scope<'_, C>) -> BlkResult {
+    pub(crate) fn flush<C: Context>(&self, context: QueueContext<'_, C>) -> BlkResult {
         match self {
             Self::Nothing | Self::Memory(_) => (),
-            Self::Cached(cache) => cache.flush(scope)?,
+            Self::Cached(cache) => cache.flush(context)?,
         }
         Ok(())
     }

@@ -3,24 +3,24 @@
 //! The way in which requests end.
 
 use crate::{
-    command::{
-        self,
-        Command, //
-    },
     config::Interrupt,
-    poll::Waiting, //
+    pdu::{
+        self,
+        Pdu, //
+    },
+    poll_list::PollList, //
 };
 use kernel::{
     block::{
         mq::{
-            Batch,
-            Completing,
-            DelayLine,
+            CompletingRequest,
+            DelayQueue,
             HwQueue,
+            IoCompletionBatch,
             Operations,
-            QueueKind,
+            QueueType,
             RequestList,
-            Started,
+            StartedRequest,
             Timer, //
         },
         BlkResult, //
@@ -55,13 +55,13 @@ impl Completion {
     pub(crate) fn finish<'q, T>(
         self,
         hw: HwQueue<'q, T>,
-        rq: Started<T>,
+        rq: StartedRequest<T>,
         outcome: BlkResult,
-        together: Option<&mut Together<'q, T>>,
+        together: Option<&mut CompletionBatch<'q, T>>,
     ) where
-        T: Operations<HwData = Later<T>, RequestData = Command, Timer = Timer>,
+        T: Operations<HwData = HctxData<T>, RequestData = Pdu, Timer = Timer>,
     {
-        let polled = hw.kind() == QueueKind::Poll;
+        let polled = hw.queue_type() == QueueType::Poll;
         match self {
             Self::Direct if !polled => match together {
                 Some(together) => together.batch.end(rq, outcome),
@@ -85,64 +85,64 @@ impl Completion {
 
 /// The requests of a hardware queue that are served, and end later.
 #[pin_data]
-pub(crate) struct Later<T: Operations<Timer = Timer>> {
+pub(crate) struct HctxData<T: Operations<Timer = Timer>> {
     /// Those of a queue that is polled.
     #[pin]
-    pub(crate) polled: Waiting<T>,
+    pub(crate) polled: PollList<T>,
     /// Those of any other that came together, if the disk has a timer. One alone has its own.
-    delayed: DelayLine<T>,
+    delayed: DelayQueue<T>,
 }
 
-impl<T: Operations<RequestData = Command, Timer = Timer>> Later<T> {
+impl<T: Operations<RequestData = Pdu, Timer = Timer>> HctxData<T> {
     pub(crate) fn new(completion: Completion) -> impl PinInit<Self, Error> {
         let delay = match completion {
             Completion::Timer(delay) => delay,
             _ => Delta::ZERO,
         };
         try_pin_init!(Self {
-            polled <- Waiting::new(),
-            delayed: DelayLine::new(delay)?,
+            polled <- PollList::new(),
+            delayed: DelayQueue::new(delay)?,
         })
     }
 }
 
 /// Keeps requests that were served by `hw` until they are polled for, or their time has passed.
-fn put_off<T>(hw: HwQueue<'_, T>, requests: &mut RequestList<T>)
+fn defer<T>(hw: HwQueue<'_, T>, requests: &mut RequestList<T>)
 where
-    T: Operations<HwData = Later<T>, RequestData = Command, Timer = Timer>,
+    T: Operations<HwData = HctxData<T>, RequestData = Pdu, Timer = Timer>,
 {
-    match hw.kind() {
-        QueueKind::Poll => hw.data().polled.append(requests),
+    match hw.queue_type() {
+        QueueType::Poll => hw.data().polled.append(requests),
         _ => hw.data().delayed.push(requests),
     }
 }
 
 /// Requests that came together, to end or be put off together when this is dropped.
-pub(crate) struct Together<'q, T>
+pub(crate) struct CompletionBatch<'q, T>
 where
-    T: Operations<HwData = Later<T>, RequestData = Command, Timer = Timer>,
+    T: Operations<HwData = HctxData<T>, RequestData = Pdu, Timer = Timer>,
 {
-    batch: Batch<'q, T>,
+    batch: IoCompletionBatch<'q, T>,
     later: RequestList<T>,
     /// The queue of the requests in `later`.
     hw: Option<HwQueue<'q, T>>,
 }
 
-impl<'q, T> Together<'q, T>
+impl<'q, T> CompletionBatch<'q, T>
 where
-    T: Operations<HwData = Later<T>, RequestData = Command, Timer = Timer>,
+    T: Operations<HwData = HctxData<T>, RequestData = Pdu, Timer = Timer>,
 {
     #[inline]
     pub(crate) fn new() -> Self {
         Self {
-            batch: Batch::new(),
+            batch: IoCompletionBatch::new(),
             later: RequestList::new(),
             hw: None,
         }
     }
 
     #[inline]
-    fn keep(&mut self, hw: HwQueue<'q, T>, rq: Started<T>) {
+    fn keep(&mut self, hw: HwQueue<'q, T>, rq: StartedRequest<T>) {
         if self.hw.is_some_and(|last| last.index() != hw.index()) {
             self.settle();
         }
@@ -153,14 +153,14 @@ where
     #[inline]
     fn settle(&mut self) {
         if let Some(hw) = self.hw {
-            put_off(hw, &mut self.later);
+            defer(hw, &mut self.later);
         }
     }
 }
 
-impl<T> Drop for Together<'_, T>
+impl<T> Drop for CompletionBatch<'_, T>
 where
-    T: Operations<HwData = Later<T>, RequestData = Command, Timer = Timer>,
+    T: Operations<HwData = HctxData<T>, RequestData = Pdu, Timer = Timer>,
 {
     #[inline]
     fn drop(&mut self) {
@@ -169,18 +169,18 @@ where
 }
 
 /// Ends a request in softirq context.
-pub(crate) fn in_softirq<T: Operations<RequestData = Command>>(rq: Completing<T>) {
+pub(crate) fn in_softirq<T: Operations<RequestData = Pdu>>(rq: CompletingRequest<T>) {
     let outcome = rq.data().outcome();
     rq.end(outcome);
 }
 
 /// Ends a request from its timer.
-pub(crate) fn from_timer<T: Operations<RequestData = Command>>(rq: Started<T>) {
+pub(crate) fn from_timer<T: Operations<RequestData = Pdu>>(rq: StartedRequest<T>) {
     let outcome = rq.data().outcome();
     rq.end(outcome);
 }
 
 /// Ends requests from the timer that they share.
-pub(crate) fn from_line<T: Operations<RequestData = Command>>(requests: RequestList<T>) {
-    command::end_all(requests, &mut Batch::new());
+pub(crate) fn from_delay_queue<T: Operations<RequestData = Pdu>>(requests: RequestList<T>) {
+    pdu::end_all(requests, &mut IoCompletionBatch::new());
 }

@@ -16,24 +16,24 @@ mod bucket;
 mod good;
 
 pub(crate) use faults::{
+    FaultAttrs, //
     Faults,
-    Occasions, //
 };
 
 use self::{
     bad_sectors::BadSectors,
     throttle::Throttle, //
 };
-use crate::config::Plan;
+use crate::config::ValidatedConfig;
 use kernel::{
     block::{
         badblocks::BadBlocks,
         mq::{
-            Idle,
+            IdleRequest,
             Op,
             Operations,
-            Queues,
             Request, //
+            RequestQueue,
         },
         BlkResult,
         Sectors, //
@@ -60,7 +60,7 @@ pub(crate) struct Conditions {
 impl Conditions {
     /// Makes those of a disk that is to be added.
     pub(crate) fn new(
-        plan: &Plan,
+        plan: &ValidatedConfig,
         faults: Arc<Faults>,
         bad_blocks: Arc<BadBlocks>,
     ) -> Result<Self> {
@@ -84,51 +84,53 @@ impl Conditions {
     }
 
     /// Takes note of something that has come while the disk is on.
-    pub(crate) fn look_out(&self) {
+    pub(crate) fn enable_slow_path(&self) {
         self.any.store(true, Relaxed);
     }
 
     /// Whether making a hardware queue is to fail.
-    pub(crate) fn breaks_queue(&self) -> bool {
-        self.faults.breaks_queue()
+    pub(crate) fn should_fail_init_hctx(&self) -> bool {
+        self.faults.should_fail_init_hctx()
     }
 
     /// Whether a request is to get lost once it is started.
-    pub(crate) fn loses<T: Operations>(&self, rq: &Request<T>) -> bool {
-        self.faults.loses(rq)
+    pub(crate) fn should_timeout<T: Operations>(&self, rq: &Request<T>) -> bool {
+        self.faults.should_timeout(rq)
     }
 
     /// Whether to have a request queued again; if so, whether the driver does it, or has it done.
-    pub(crate) fn sends_back(&self) -> Option<bool> {
-        self.faults.sends_back()
+    pub(crate) fn should_requeue(&self) -> Option<bool> {
+        self.faults.should_requeue()
     }
 
     /// Decides whether a request may be started; if not, says with what it is refused.
-    pub(crate) fn admit<T: Operations>(&self, rq: &Idle<'_, T>) -> BlkResult {
+    pub(crate) fn throttle<T: Operations>(&self, rq: &IdleRequest<'_, T>) -> BlkResult {
         match &self.throttle {
             // No data comes with a discard, however long it is.
-            Some(throttle) if rq.op() == Op::Discard => throttle.admit(0, rq.hw_queue().all()),
-            Some(throttle) => throttle.admit(rq.bytes(), rq.hw_queue().all()),
+            Some(throttle) if rq.op() == Op::Discard => {
+                throttle.throttle(0, rq.hw_queue().request_queue())
+            }
+            Some(throttle) => throttle.throttle(rq.bytes(), rq.hw_queue().request_queue()),
             None => Ok(()),
         }
     }
 
     /// Lets those pass that were not admitted for want of bandwidth.
-    pub(crate) fn tick<T: Operations>(&self, queues: Queues<'_, T>) {
+    pub(crate) fn queue_timer_expired<T: Operations>(&self, queues: RequestQueue<'_, T>) {
         if let Some(throttle) = &self.throttle {
-            throttle.tick(queues);
+            throttle.queue_timer_expired(queues);
         }
     }
 
     /// Lets everybody pass that waits, because the disk is to go.
-    pub(crate) fn lift(&self) {
+    pub(crate) fn disable(&self) {
         if let Some(throttle) = &self.throttle {
-            throttle.lift();
+            throttle.disable();
         }
     }
 
     /// Returns how much of a request is to be transferred, and how it then ends at best.
-    pub(crate) fn survey<T: Operations>(&self, rq: &Request<T>) -> (Sectors, BlkResult) {
-        self.bad_sectors.survey(rq.sector(), rq.sectors())
+    pub(crate) fn check_bad_blocks<T: Operations>(&self, rq: &Request<T>) -> (Sectors, BlkResult) {
+        self.bad_sectors.check_bad_blocks(rq.sector(), rq.sectors())
     }
 }

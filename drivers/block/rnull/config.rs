@@ -34,7 +34,7 @@ pub(crate) const IRQ_TIMER: u32 = 2;
 
 /// What the settings are measured against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Machine {
+pub(crate) struct SystemLimits {
     /// One more than the highest possible CPU number.
     pub(crate) cpus: u32,
     /// NUMA nodes that are online.
@@ -94,7 +94,7 @@ pub(crate) enum Interrupt {
 
 /// What will really be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct ValidatedConfig {
     /// The settings as the attributes show them once the disk is on.
     pub(crate) settings: Config,
     /// Bytes in a logical block.
@@ -109,7 +109,7 @@ pub(crate) struct Plan {
 
 /// Why settings cannot be built; all of them are `-EINVAL`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Invalid {
+pub(crate) enum ConfigError {
     /// `queue_mode` is the request interface of old.
     QueueMode,
     /// `blocksize` is no power of two, or out of range.
@@ -122,9 +122,9 @@ pub(crate) enum Invalid {
 
 impl Config {
     /// Decides what these settings build, or why they cannot be built.
-    pub(crate) fn plan(mut self, machine: &Machine) -> Result<Plan, Invalid> {
+    pub(crate) fn plan(mut self, machine: &SystemLimits) -> Result<ValidatedConfig, ConfigError> {
         if self.wants_requests() {
-            return Err(Invalid::QueueMode);
+            return Err(ConfigError::QueueMode);
         }
         // Values above the last never meant anything; they pass, as they do in null_blk.
         if self.wants_bios() {
@@ -138,7 +138,7 @@ impl Config {
         };
         let block_size = self.block_size(machine)?;
         if self.cache_size != 0 && block_size < machine.smallest_cached_block {
-            return Err(Invalid::CachedBlockSize);
+            return Err(ConfigError::CachedBlockSize);
         }
         self.check_max_sectors(block_size, machine)?;
 
@@ -149,7 +149,7 @@ impl Config {
         // A write may have to wait for a page.
         self.blocking |= self.memory_backed;
 
-        Ok(Plan {
+        Ok(ValidatedConfig {
             settings: self,
             block_size,
             capacity: self.capacity(),
@@ -169,11 +169,11 @@ impl Config {
     }
 
     /// Where memory should come from, if anywhere in particular.
-    pub(crate) fn node(&self, machine: &Machine) -> Option<u32> {
+    pub(crate) fn node(&self, machine: &SystemLimits) -> Option<u32> {
         Some(self.home_node).filter(|&node| node < machine.nodes)
     }
 
-    fn block_size(&self, machine: &Machine) -> Result<u32, Invalid> {
+    fn block_size(&self, machine: &SystemLimits) -> Result<u32, ConfigError> {
         match self.blocksize {
             // The block layer's own default; the attribute keeps its zero.
             0 => Ok(SECTOR_SIZE),
@@ -182,18 +182,22 @@ impl Config {
             {
                 Ok(size)
             }
-            _ => Err(Invalid::BlockSize),
+            _ => Err(ConfigError::BlockSize),
         }
     }
 
     /// Refuses what the block layer would refuse too, but with a warning and a stack trace.
-    fn check_max_sectors(&self, block_size: u32, machine: &Machine) -> Result<(), Invalid> {
+    fn check_max_sectors(
+        &self,
+        block_size: u32,
+        machine: &SystemLimits,
+    ) -> Result<(), ConfigError> {
         let least = machine.page_size.max(block_size) / SECTOR_SIZE;
         match self.max_sectors {
             // Zero asks for the block layer's default.
             0 => Ok(()),
             sectors if sectors >= least => Ok(()),
-            _ => Err(Invalid::MaxSectors),
+            _ => Err(ConfigError::MaxSectors),
         }
     }
 
@@ -214,7 +218,7 @@ impl Config {
 }
 
 /// The number of submission queues for `wanted` of them.
-pub(crate) fn queues(wanted: u32, per_node: bool, machine: &Machine) -> u32 {
+pub(crate) fn queues(wanted: u32, per_node: bool, machine: &SystemLimits) -> u32 {
     if per_node {
         machine.nodes
     } else {
@@ -223,17 +227,17 @@ pub(crate) fn queues(wanted: u32, per_node: bool, machine: &Machine) -> u32 {
 }
 
 /// Whether a disk that is on may change to the queues that are `wanted`.
-pub(crate) fn queues_allowed(wanted: &Config, machine: &Machine) -> bool {
+pub(crate) fn queues_allowed(wanted: &Config, machine: &SystemLimits) -> bool {
     (1..=machine.cpus).contains(&wanted.submit_queues) && wanted.poll_queues <= machine.poll_queues
 }
 
 /// The block size for the module parameter `bs`: at most a page, as is whatever is negative.
-pub(crate) fn parameter_block_size(bs: i32, machine: &Machine) -> i32 {
+pub(crate) fn parameter_block_size(bs: i32, machine: &SystemLimits) -> i32 {
     (bs as u32).min(machine.page_size) as i32
 }
 
 /// The node for the module parameter `home_node`: -1 means any, as does what is not online.
-pub(crate) fn parameter_node(node: i32, machine: &Machine) -> i32 {
+pub(crate) fn parameter_node(node: i32, machine: &SystemLimits) -> i32 {
     if (node as u32) < machine.nodes {
         node
     } else {
@@ -242,6 +246,6 @@ pub(crate) fn parameter_node(node: i32, machine: &Machine) -> i32 {
 }
 
 /// The count for the module parameter `submit_queues`: what is negative counts as very many.
-pub(crate) fn parameter_queues(count: i32, per_node: bool, machine: &Machine) -> i32 {
+pub(crate) fn parameter_queues(count: i32, per_node: bool, machine: &SystemLimits) -> i32 {
     queues(count as u32, per_node, machine) as i32
 }

@@ -26,24 +26,25 @@ use kernel::{
 };
 
 /// The directory that holds the devices.
-pub(crate) struct Tree {
+pub(crate) struct NullbSubsystem {
     registry: Arc<Registry>,
     defaults: Defaults,
 }
 
 /// Puts the directory in the root of configfs.
-pub(crate) fn add_tree(
+pub(crate) fn register_subsystem(
     owner: &'static ThisModule,
     registry: Arc<Registry>,
     defaults: Defaults,
-) -> Result<Subsystem<Tree>> {
-    let tree = Tree { registry, defaults };
+) -> Result<Subsystem<NullbSubsystem>> {
+    let tree = NullbSubsystem { registry, defaults };
     Subsystem::new(names::TREE, owner, Ok(tree))
 }
 
-impl Directory for Tree {
+impl Directory for NullbSubsystem {
     type Child = Device;
-    const ATTRIBUTES: &'static [Attribute<Self>] = &[Attribute::ro(c"features", Tree::features)];
+    const ATTRIBUTES: &'static [Attribute<Self>] =
+        &[Attribute::ro(c"features", NullbSubsystem::features)];
 
     /// Makes a device that is off; its directory will name its disk.
     fn make_group(&self, name: &CStr) -> impl PinInit<Device, Error> {
@@ -56,7 +57,7 @@ impl Directory for Tree {
     }
 }
 
-impl Tree {
+impl NullbSubsystem {
     /// Lists what a device can be told, for programs that must know before they try.
     fn features(&self, page: &mut Page<'_>) -> Result {
         for (position, attribute) in attributes::ALL.iter().enumerate() {

@@ -6,22 +6,22 @@ use crate::{
     backing::Backing,
     conditions::{
         Conditions,
+        FaultAttrs, //
         Faults,
-        Occasions, //
     },
     config::{
         self,
         Config,
-        Invalid,
-        Machine,
-        Plan, //
+        ConfigError,
+        SystemLimits,
+        ValidatedConfig, //
     },
     disk::Disk,
-    machine,
     registry::{
         DiskName,
         Registry, //
     }, //
+    system_limits,
 };
 use kernel::{
     block::badblocks::BadBlocks,
@@ -41,7 +41,7 @@ use kernel::{
 #[derive(Clone, Copy)]
 pub(crate) struct Defaults {
     pub(crate) settings: Config,
-    pub(crate) occasions: Occasions,
+    pub(crate) fault_attrs: FaultAttrs,
 }
 
 /// Settings and data, with a disk over them while the power is on.
@@ -85,7 +85,7 @@ impl Device {
             most_poll_queues: defaults.settings.poll_queues,
             pages: Arc::pin_init(PageStore::new(defaults.settings.blocksize), GFP_KERNEL)?,
             bad_blocks: Arc::new(BadBlocks::new()?, GFP_KERNEL)?,
-            faults: Arc::new(Faults::new(&defaults.occasions)?, GFP_KERNEL)?,
+            faults: Arc::new(Faults::new(&defaults.fault_attrs)?, GFP_KERNEL)?,
             state <- new_mutex!(
                 State {
                     settings: defaults.settings,
@@ -170,14 +170,14 @@ impl Device {
         let result = change(&self.bad_blocks);
         // A change that has failed may have come half way.
         if let Some(disk) = &state.disk {
-            disk.look_out();
+            disk.enable_slow_path();
         }
         result
     }
 
     /// Returns what settings are measured against.
-    fn machine(&self) -> Machine {
-        machine::this(self.most_poll_queues)
+    fn machine(&self) -> SystemLimits {
+        system_limits::detect(self.most_poll_queues)
     }
 
     /// Switches the power on or off, if it is not so already.
@@ -207,14 +207,14 @@ impl Device {
 
     /// Adds the disk that `settings` ask for, then brings them in line with it.
     fn add_disk(&self, settings: &mut Config) -> Result<Disk> {
-        let plan = settings.plan(&self.machine()).map_err(refuse)?;
+        let plan = settings.plan(&self.machine()).map_err(reject)?;
         if settings.wants_bios() {
             pr_err!("queue_mode=0 is no longer available, using 2\n");
         }
         if settings.discard && !plan.settings.discard {
             pr_info!("discard needs memory_backed, so there is none\n");
         }
-        let slot = self.registry.claim(self.name)?;
+        let slot = self.registry.try_take(self.name)?;
         let disk = Disk::add(
             &plan,
             self.backing(&plan)?,
@@ -229,7 +229,7 @@ impl Device {
         Ok(disk)
     }
 
-    fn backing(&self, plan: &Plan) -> Result<Backing> {
+    fn backing(&self, plan: &ValidatedConfig) -> Result<Backing> {
         if !plan.settings.memory_backed {
             return Ok(Backing::Nothing);
         }
@@ -245,15 +245,15 @@ impl Device {
 }
 
 /// Says why settings are refused.
-fn refuse(reason: Invalid) -> Error {
+fn reject(reason: ConfigError) -> Error {
     match reason {
-        Invalid::QueueMode => pr_err!("queue_mode=1 is no longer available\n"),
-        Invalid::BlockSize => pr_err!("invalid block size\n"),
-        Invalid::CachedBlockSize => pr_err!(
+        ConfigError::QueueMode => pr_err!("queue_mode=1 is no longer available\n"),
+        ConfigError::BlockSize => pr_err!("invalid block size\n"),
+        ConfigError::CachedBlockSize => pr_err!(
             "cache_size needs a block size of {} at least\n",
             WriteCache::SMALLEST_BLOCK
         ),
-        Invalid::MaxSectors => pr_err!("max_sectors is less than a page or a block\n"),
+        ConfigError::MaxSectors => pr_err!("max_sectors is less than a page or a block\n"),
     }
     EINVAL
 }

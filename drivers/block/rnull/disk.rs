@@ -8,7 +8,7 @@ use crate::{
     conditions::Conditions,
     config::{
         Config,
-        Plan, //
+        ValidatedConfig, //
     },
     queue::{
         Null,
@@ -25,9 +25,9 @@ use kernel::{
         },
         limits::QueueLimits,
         mq::{
-            Atomic,
+            Blocking,
             Context,
-            Sleepable,
+            NonBlocking,
             TagSet, //
         },
         Sectors, //
@@ -49,14 +49,14 @@ pub(crate) struct Disk {
 
 /// Whether the requests of a disk may sleep.
 enum Kind {
-    Atomic(GenDisk<Null<Atomic>>),
-    Sleepable(GenDisk<Null<Sleepable>>),
+    NonBlocking(GenDisk<Null<NonBlocking>>),
+    Blocking(GenDisk<Null<Blocking>>),
 }
 
 impl Disk {
     /// Builds what `plan` says on `backing`, under `conditions`, with number and name of `slot`.
     pub(crate) fn add(
-        plan: &Plan,
+        plan: &ValidatedConfig,
         backing: Backing,
         conditions: Conditions,
         slot: Slot,
@@ -68,11 +68,11 @@ impl Disk {
         };
         let disk = if plan.settings.shared_tags {
             let tags = slot.shared_tags().get()?;
-            Kind::Sleepable(add(tags, plan, queue, &slot)?)
+            Kind::Blocking(add(tags, plan, queue, &slot)?)
         } else if plan.settings.blocking {
-            Kind::Sleepable(add(tags::own(plan)?, plan, queue, &slot)?)
+            Kind::Blocking(add(tags::own(plan)?, plan, queue, &slot)?)
         } else {
-            Kind::Atomic(add(tags::own(plan)?, plan, queue, &slot)?)
+            Kind::NonBlocking(add(tags::own(plan)?, plan, queue, &slot)?)
         };
         Ok(Self {
             disk,
@@ -92,14 +92,14 @@ impl Disk {
     }
 
     /// Lets requests meet with what has come since power-on.
-    pub(crate) fn look_out(&self) {
-        self.queue().conditions.look_out();
+    pub(crate) fn enable_slow_path(&self) {
+        self.queue().conditions.enable_slow_path();
     }
 
     fn queue(&self) -> &Queue {
         match &self.disk {
-            Kind::Atomic(disk) => disk.queue_data(),
-            Kind::Sleepable(disk) => disk.queue_data(),
+            Kind::NonBlocking(disk) => disk.queue_data(),
+            Kind::Blocking(disk) => disk.queue_data(),
         }
     }
 
@@ -110,8 +110,8 @@ impl Disk {
             counts.poll = 0;
         }
         match &self.disk {
-            Kind::Atomic(disk) => disk.tag_set().set_queue_counts(counts),
-            Kind::Sleepable(disk) => disk.tag_set().set_queue_counts(counts),
+            Kind::NonBlocking(disk) => disk.tag_set().set_queue_counts(counts),
+            Kind::Blocking(disk) => disk.tag_set().set_queue_counts(counts),
         }
     }
 }
@@ -119,13 +119,13 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         // Requests would keep the disk until the last of them has had its turn.
-        self.queue().conditions.lift();
+        self.queue().conditions.disable();
     }
 }
 
 fn add<C: Context>(
     tags: Arc<TagSet<Null<C>>>,
-    plan: &Plan,
+    plan: &ValidatedConfig,
     queue: Queue,
     slot: &Slot,
 ) -> Result<GenDisk<Null<C>>> {
@@ -137,7 +137,7 @@ fn add<C: Context>(
         .add()
 }
 
-fn limits(plan: &Plan) -> QueueLimits {
+fn limits(plan: &ValidatedConfig) -> QueueLimits {
     let settings = &plan.settings;
     QueueLimits {
         logical_block_size: plan.block_size,

@@ -5,14 +5,14 @@
 //! They describe the devices that are made at load, and are the defaults of all others.
 
 use crate::{
-    conditions::Occasions,
+    conditions::FaultAttrs,
     config::{
         self,
         Config, //
     },
     device::Defaults,
-    machine,
     names, //
+    system_limits,
 };
 #[cfg(CONFIG_BLK_DEV_RUST_NULL_FAULT_INJECTION)]
 use kernel::fault::FaultSettings;
@@ -72,7 +72,7 @@ fn known(mode: i32, last: u32) -> Result {
 ///
 /// `EINVAL` if they ask for what no device can be.
 pub(crate) fn settle() -> Result {
-    let machine = machine::this(POLL_QUEUES.get() as u32);
+    let machine = system_limits::detect(POLL_QUEUES.get() as u32);
 
     let block_size = config::parameter_block_size(BS.get(), &machine);
     if block_size != BS.get() {
@@ -109,12 +109,12 @@ pub(crate) fn settle() -> Result {
 pub(crate) fn defaults() -> Result<Defaults> {
     Ok(Defaults {
         settings: settings(),
-        occasions: occasions()?,
+        fault_attrs: fault_attrs()?,
     })
 }
 
 #[cfg(CONFIG_BLK_DEV_RUST_NULL_FAULT_INJECTION)]
-fn occasions() -> Result<Occasions> {
+fn fault_attrs() -> Result<FaultAttrs> {
     let read = |text: &CStr| {
         if text.is_empty() {
             return Ok(FaultSettings::default());
@@ -125,7 +125,7 @@ fn occasions() -> Result<Occasions> {
             ..FaultSettings::parse(text)?
         })
     };
-    Ok(Occasions {
+    Ok(FaultAttrs {
         timeout: read(&TIMEOUT.get())?,
         requeue: read(&REQUEUE.get())?,
         init_hctx: read(&INIT_HCTX.get())?,
@@ -133,8 +133,8 @@ fn occasions() -> Result<Occasions> {
 }
 
 #[cfg(not(CONFIG_BLK_DEV_RUST_NULL_FAULT_INJECTION))]
-fn occasions() -> Result<Occasions> {
-    Ok(Occasions::default())
+fn fault_attrs() -> Result<FaultAttrs> {
+    Ok(FaultAttrs::default())
 }
 
 fn settings() -> Config {

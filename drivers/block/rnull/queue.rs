@@ -4,34 +4,34 @@
 
 use crate::{
     backing::Backing,
-    command::Command,
     completion::{
         self,
         Completion,
-        Later,
-        Together, //
+        CompletionBatch, //
+        HctxData,
     },
     conditions::Conditions,
+    pdu::Pdu,
     transfer::transfer, //
 };
 use core::marker::PhantomData;
 use kernel::{
     block::{
         mq::{
-            Batch,
-            Completing,
+            CompletingRequest,
             Context,
             HwQueue,
-            Idle,
+            IdleRequest,
+            IoCompletionBatch,
             Operations,
             PlugList,
-            QueueKind,
-            Queues,
-            Refused,
+            QueueContext,
+            QueueResult,
+            QueueType,
             RequestList,
-            Scope,
-            Started,
-            TimedOut,
+            RequestQueue,
+            StartedRequest,
+            TimedOutRequest,
             TimeoutAction,
             Timer, //
         },
@@ -59,64 +59,64 @@ impl<C: Context> Operations for Null<C> {
     type Context = C;
     type TagSetData = ();
     type QueueData = Queue;
-    type HwData = Later<Self>;
-    type RequestData = Command;
+    type HwData = HctxData<Self>;
+    type RequestData = Pdu;
     type Timer = Timer;
 
-    fn init_hw_queue(queue: &Queue, _set: &(), _index: u32) -> impl PinInit<Later<Self>, Error> {
-        let (broken, completion) = (queue.conditions.breaks_queue(), queue.completion);
+    fn init_hw_queue(queue: &Queue, _set: &(), _index: u32) -> impl PinInit<HctxData<Self>, Error> {
+        let (broken, completion) = (queue.conditions.should_fail_init_hctx(), queue.completion);
         pin_init::pin_init_scope(move || {
             if broken {
                 Err(EFAULT)
             } else {
-                Ok(Later::new(completion))
+                Ok(HctxData::new(completion))
             }
         })
     }
 
-    fn init_request(_set: &()) -> impl PinInit<Command> {
-        Command::new()
+    fn init_request(_set: &()) -> impl PinInit<Pdu> {
+        Pdu::new()
     }
 
-    fn queue_rq<'q>(rq: Idle<'q, Self>, _last: bool) -> Result<(), Refused<'q, Self>> {
-        serve(rq, None)
+    fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _last: bool) -> QueueResult<'q, Self> {
+        handle_request(rq, None)
     }
 
     fn queue_rqs<'q>(rqs: &mut PlugList<'q, Self>) {
         // Where serving may wait for memory, what was written before must not wait along: it may be
         // what frees the memory.
-        let mut together = Together::new();
+        let mut together = CompletionBatch::new();
         while let Some(rq) = rqs.pop() {
             let together = (!C::MAY_SLEEP).then_some(&mut together);
-            if let Err(refused) = serve(rq, together) {
+            if let Err(refused) = handle_request(rq, together) {
                 rqs.push_back(refused);
             }
         }
     }
 
-    fn complete(rq: Completing<Self>) {
+    fn complete(rq: CompletingRequest<Self>) {
         completion::in_softirq(rq);
     }
 
-    fn expired(rq: Started<Self>) {
+    fn timer_expired(rq: StartedRequest<Self>) {
         completion::from_timer(rq);
     }
 
-    fn due(requests: RequestList<Self>) {
-        completion::from_line(requests);
+    fn delay_expired(requests: RequestList<Self>) {
+        completion::from_delay_queue(requests);
     }
 
-    fn poll<'q>(hw: HwQueue<'q, Self>, batch: &mut Batch<'_, Self>) -> u32 {
+    fn poll<'q>(hw: HwQueue<'q, Self>, batch: &mut IoCompletionBatch<'_, Self>) -> u32 {
         hw.data().polled.reap(batch)
     }
 
-    fn tick(queues: Queues<'_, Self>) {
-        queues.data().conditions.tick(queues);
+    fn queue_timer_expired(queues: RequestQueue<'_, Self>) {
+        queues.data().conditions.queue_timer_expired(queues);
     }
 
-    fn timeout<'t>(rq: TimedOut<'t, Self>) -> TimeoutAction<'t> {
+    fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
         let (hw, tag) = (rq.hw_queue(), rq.tag());
-        let answer = if hw.kind() == QueueKind::Poll {
+        let answer = if hw.queue_type() == QueueType::Poll {
             match hw.data().polled.give_up(rq) {
                 Ok(done) => done,
                 // It was polled for at the last moment.
@@ -124,7 +124,7 @@ impl<C: Context> Operations for Null<C> {
             }
         } else {
             rq.data().mark_late();
-            match rq.claim() {
+            match rq.try_take() {
                 Ok((rq, done)) => {
                     rq.complete();
                     done
@@ -142,71 +142,71 @@ impl<C: Context> Operations for Null<C> {
 ///
 /// It is a part of both its callers: what a call costs shows at this speed.
 #[inline(always)]
-fn serve<'q, C: Context>(
-    rq: Idle<'q, Null<C>>,
-    together: Option<&mut Together<'q, Null<C>>>,
-) -> Result<(), Refused<'q, Null<C>>> {
-    let (queue, hw, scope) = (rq.queue_data(), rq.hw_queue(), rq.scope());
+fn handle_request<'q, C: Context>(
+    rq: IdleRequest<'q, Null<C>>,
+    together: Option<&mut CompletionBatch<'q, Null<C>>>,
+) -> QueueResult<'q, Null<C>> {
+    let (queue, hw, context) = (rq.queue_data(), rq.hw_queue(), rq.context());
     if queue.conditions.any() {
-        return serve_under_conditions(rq, together);
+        return handle_request_slow(rq, together);
     }
 
     let rq = rq.start();
-    let outcome = carry_out(&queue.backing, scope, &rq, rq.bytes());
+    let outcome = do_transfer(&queue.backing, context, &rq, rq.bytes());
     queue.completion.finish(hw, rq, outcome, together);
     Ok(())
 }
 
 /// The same, where something may happen to the request.
 #[cold]
-fn serve_under_conditions<'q, C: Context>(
-    rq: Idle<'q, Null<C>>,
-    together: Option<&mut Together<'q, Null<C>>>,
-) -> Result<(), Refused<'q, Null<C>>> {
-    let (queue, hw, scope) = (rq.queue_data(), rq.hw_queue(), rq.scope());
-    let lost = queue.conditions.loses(&rq);
-    if let Some(by_driver) = queue.conditions.sends_back() {
-        return send_back(rq, by_driver);
+fn handle_request_slow<'q, C: Context>(
+    rq: IdleRequest<'q, Null<C>>,
+    together: Option<&mut CompletionBatch<'q, Null<C>>>,
+) -> QueueResult<'q, Null<C>> {
+    let (queue, hw, context) = (rq.queue_data(), rq.hw_queue(), rq.context());
+    let lost = queue.conditions.should_timeout(&rq);
+    if let Some(by_driver) = queue.conditions.should_requeue() {
+        return requeue(rq, by_driver);
     }
-    if let Err(status) = queue.conditions.admit(&rq) {
-        return Err(rq.refuse(status));
+    if let Err(status) = queue.conditions.throttle(&rq) {
+        return Err(rq.reject(status));
     }
 
     let rq = rq.start();
     // A request that is polled for is lost if nobody polls.
-    if lost && hw.kind() != QueueKind::Poll {
+    if lost && hw.queue_type() != QueueType::Poll {
         rq.data().keep(Err(BlkStatus::TIMEOUT));
-        rq.park();
+        rq.leave_in_flight();
         return Ok(());
     }
-    let (len, verdict) = queue.conditions.survey(&rq);
-    let outcome = carry_out(&queue.backing, scope, &rq, len.bytes() as u32).and(verdict);
+    let (len, verdict) = queue.conditions.check_bad_blocks(&rq);
+    let outcome = do_transfer(&queue.backing, context, &rq, len.bytes() as u32).and(verdict);
     queue.completion.finish(hw, rq, outcome, together);
     Ok(())
 }
 
 /// Does what a request asks for, with the first `len` of its bytes.
 #[inline(always)]
-fn carry_out<C: Context>(
+fn do_transfer<C: Context>(
     backing: &Backing,
-    scope: Scope<'_, C>,
-    rq: &Started<Null<C>>,
+    context: QueueContext<'_, C>,
+    rq: &StartedRequest<Null<C>>,
     len: u32,
 ) -> BlkResult {
     match backing {
         // Whatever it is.
         Backing::Nothing => Ok(()),
-        _ => transfer(backing, scope, rq, len),
+        _ => transfer(backing, context, rq, len),
     }
 }
 
 /// Has a request queued again, by the driver or by the block layer.
-fn send_back<'q, C: Context>(
-    rq: Idle<'q, Null<C>>,
+fn requeue<'q, C: Context>(
+    rq: IdleRequest<'q, Null<C>>,
     by_driver: bool,
-) -> Result<(), Refused<'q, Null<C>>> {
+) -> QueueResult<'q, Null<C>> {
     if !by_driver {
-        return Err(rq.refuse(BlkStatus::RESOURCE));
+        return Err(rq.reject(BlkStatus::RESOURCE));
     }
     rq.requeue();
     Ok(())

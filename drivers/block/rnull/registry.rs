@@ -84,7 +84,7 @@ impl Registry {
     }
 
     /// Enters a disk under the lowest free index, with `name` or one made from the index.
-    pub(crate) fn claim(self: &Arc<Self>, name: Option<DiskName>) -> Result<Slot> {
+    pub(crate) fn try_take(self: &Arc<Self>, name: Option<DiskName>) -> Result<Slot> {
         let mut disks = self.disks.lock();
         disks.reserve(1, GFP_KERNEL)?;
         let index = (0..)

@@ -36,18 +36,18 @@ mod backing;
 
 mod completion;
 
-mod poll;
+mod poll_list;
 
-mod command;
+mod pdu;
 
 // What all of it is measured by.
-mod machine;
+mod system_limits;
 
 mod config;
 
 mod names;
 
-use configfs::Tree;
+use configfs::NullbSubsystem;
 use device::{
     Defaults,
     Device, //
@@ -69,7 +69,7 @@ names::module! {
 /// What lives from load to unload.
 struct Rnull {
     /// Comes first, so that nobody makes a device while the others go.
-    _tree: Subsystem<Tree>,
+    _tree: Subsystem<NullbSubsystem>,
     /// The devices that the parameters asked for, all of them on.
     _devices: KVec<Pin<KBox<Device>>>,
 }
@@ -81,7 +81,7 @@ impl kernel::Module for Rnull {
         let registry = Arc::pin_init(Registry::new(defaults.settings), GFP_KERNEL)?;
         let devices = add_devices(&registry, defaults)?;
         // Last, since devices could be made in it as soon as it is there.
-        let tree = configfs::add_tree(module, registry, defaults)?;
+        let tree = configfs::register_subsystem(module, registry, defaults)?;
         pr_info!("module loaded\n");
         Ok(Self {
             _tree: tree,

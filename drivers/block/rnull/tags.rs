@@ -5,16 +5,16 @@
 use crate::{
     config::{
         Config,
-        Plan, //
+        ValidatedConfig, //
     },
-    machine,
     queue::Null, //
+    system_limits,
 };
 use kernel::{
     block::mq::{
+        Blocking,
         Context,
         QueueCounts,
-        Sleepable,
         TagSet,
         TagSetOptions, //
     },
@@ -38,7 +38,7 @@ const TIMEOUT: Delta = Delta::from_secs(5);
 pub(crate) struct SharedTags {
     parameters: Config,
     #[pin]
-    tags: Mutex<Option<Arc<TagSet<Null<Sleepable>>>>>,
+    tags: Mutex<Option<Arc<TagSet<Null<Blocking>>>>>,
 }
 
 impl SharedTags {
@@ -51,19 +51,19 @@ impl SharedTags {
     }
 
     /// Returns the tags, which are made if there are none yet.
-    pub(crate) fn get(&self) -> Result<Arc<TagSet<Null<Sleepable>>>> {
+    pub(crate) fn get(&self) -> Result<Arc<TagSet<Null<Blocking>>>> {
         let mut tags = self.tags.lock();
         if let Some(tags) = &*tags {
             return Ok(tags.clone());
         }
-        let machine = machine::this(self.parameters.poll_queues);
+        let machine = system_limits::detect(self.parameters.poll_queues);
         let made = make(&self.parameters, self.parameters.node(&machine))?;
         Ok(tags.insert(made).clone())
     }
 }
 
 /// Makes the tags that `plan` asks for.
-pub(crate) fn own<C: Context>(plan: &Plan) -> Result<Arc<TagSet<Null<C>>>> {
+pub(crate) fn own<C: Context>(plan: &ValidatedConfig) -> Result<Arc<TagSet<Null<C>>>> {
     make(&plan.settings, plan.node)
 }
 

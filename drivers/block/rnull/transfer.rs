@@ -8,8 +8,8 @@ use kernel::block::{
     mq::{
         Op,
         Operations,
-        Scope,
-        Started, //
+        QueueContext,
+        StartedRequest, //
     },
     BlkResult,
     BlkStatus, //
@@ -18,16 +18,16 @@ use kernel::block::{
 /// Does what a request asks for with its first `len` bytes.
 pub(crate) fn transfer<T: Operations>(
     backing: &Backing,
-    scope: Scope<'_, T::Context>,
-    rq: &Started<T>,
+    context: QueueContext<'_, T::Context>,
+    rq: &StartedRequest<T>,
     len: u32,
 ) -> BlkResult {
     let at = rq.sector();
     match (rq.op(), rq.transfer()) {
-        (_, Transfer::FromDisk(to)) => backing.read(scope, at, len, to),
-        (_, Transfer::ToDisk(from)) => backing.write(scope, at, len, from, rq.is_fua()),
-        (Op::Flush, Transfer::None) => backing.flush(scope),
-        (Op::Discard, Transfer::None) => backing.discard(scope, at, len),
+        (_, Transfer::FromDisk(to)) => backing.read(context, at, len, to),
+        (_, Transfer::ToDisk(from)) => backing.write(context, at, len, from, rq.is_fua()),
+        (Op::Flush, Transfer::None) => backing.flush(context),
+        (Op::Discard, Transfer::None) => backing.discard(context, at, len),
         (_, Transfer::None) => Err(BlkStatus::NOTSUPP),
     }
 }

@@ -19,17 +19,17 @@
 
 use crate::bindings;
 
-mod lend;
+mod visit;
 
 mod iter;
-mod window;
+mod mapped_bytes;
 
 mod segment;
 
-mod piece;
+mod bvec_page;
 
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
-pub(crate) mod fake;
+pub(crate) mod fake_request;
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 mod tests;
 
@@ -43,8 +43,8 @@ pub use self::{
     },
 };
 pub(crate) use self::{
-    lend::User,
-    window::Window, //
+    mapped_bytes::MappedBytes, //
+    visit::SegmentVisitor,
 };
 
 /// What a started request wants to be done with its memory.

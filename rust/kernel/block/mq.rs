@@ -2,37 +2,38 @@
 
 //! The life of a request.
 //!
-//! A driver implements [`Operations`]. The block layer calls `queue_rq` with an [`Idle`] request;
-//! from there the handle says what may be done with it, and nothing else compiles:
+//! A driver implements [`Operations`]. The block layer calls `queue_rq` with an [`IdleRequest`]
+//! request; from there the handle says what may be done with it, and nothing else compiles:
 //!
 //! ```text
-//!                  refuse --> Refused ---> (block layer: queued again, or failed)
-//!                 /
-//!    queue_rq: Idle --start--> Started --end, requeue, batch--> (block layer)
-//!                                | ^
-//!                                | +-- expired: after a delay
-//!                                | +-- pop: from a list
-//!                                |
-//!                                +--delay, push, park--> (timer, list, nobody)
-//!                                |                             |
-//!                                |             Overdue <-------+ remove, claim: on timeout
-//!                                |                |
-//!                                |                +--end, requeue, complete
-//!                                |
-//!                                +--complete--> Completing --end, requeue--> (block layer)
+//!  queue_rq: IdleRequest --reject--> RejectedRequest --> requeued, or failed
+//!                |
+//!              start     +-- timer_expired, delay_expired, pop_front
+//!                |       |
+//!                v       v                            (timer, list,
+//!          StartedRequest --delay, push, leave_in_flight--> in flight)
+//!             |      |                                       |
+//!             |   complete              remove, try_take on timeout
+//!             |      |                                       |
+//!             |      v                                       v
+//!             |   CompletingRequest                   OverdueRequest
+//!             |      |                                       |
+//!             v      v                                       v
+//!            end, requeue, batch                end, requeue, complete
 //! ```
 //!
 //! * A request has one owner, and its handle cannot be copied. So there is no reference count, and
 //!   no atomic operation per request.
-//! * An [`Idle`] request cannot leave the callback that was given it: either it is started, or it
-//!   is given back. A refusal holds the request that is refused, so no other can be given back.
+//! * An [`IdleRequest`] request cannot leave the callback that was given it: either it is started,
+//!   or it is given back. A refusal holds the request that is refused, so no other can be given
+//!   back.
 //! * Ending cannot fail. A handle that is dropped ends its request with [`BlkStatus::IOERR`].
 //! * The data of a disk, and of its hardware queues, is lent by a request while it has not ended.
-//!   What an [`Idle`] request lends stays for the whole callback, even when the request ends in it:
-//!   the block layer runs the callback in a read section of RCU, or of SRCU if the driver sleeps,
-//!   and what is removed meanwhile is dropped only after such a section has passed. Without that,
-//!   the disk could go as soon as its last request has ended, since nothing else holds it. So a
-//!   driver that is [`Atomic`] must not sleep there, which no type can stop.
+//!   What an [`IdleRequest`] request lends stays for the whole callback, even when the request ends
+//!   in it: the block layer runs the callback in a read section of RCU, or of SRCU if the driver
+//!   sleeps, and what is removed meanwhile is dropped only after such a section has passed. Without
+//!   that, the disk could go as soon as its last request has ended, since nothing else holds it. So
+//!   a driver that is [`NonBlocking`] must not sleep there, which no type can stop.
 //! * Leaking a handle, by `mem::forget` or by keeping it for ever, hangs the removal of the disk.
 //!   Leaking a [`GenDisk`] hangs the unloading of the module. Neither corrupts memory.
 //!
@@ -54,7 +55,7 @@
 //!
 //! #[vtable]
 //! impl Operations for Null {
-//!     type Context = Atomic;
+//!     type Context = NonBlocking;
 //!     type TagSetData = ();
 //!     type QueueData = Served;
 //!     type HwData = ();
@@ -67,17 +68,17 @@
 //!
 //!     fn init_request(_: &()) -> impl PinInit<()> {}
 //!
-//!     fn queue_rq<'q>(rq: Idle<'q, Self>, _last: bool) -> Result<(), Refused<'q, Self>> {
+//!     fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _last: bool) -> QueueResult<'q, Self> {
 //!         let served = &rq.queue_data().0;
 //!         if !matches!(rq.op(), Op::Read | Op::Write | Op::Flush) {
-//!             return Err(rq.refuse(BlkStatus::NOTSUPP));
+//!             return Err(rq.reject(BlkStatus::NOTSUPP));
 //!         }
 //!         served.add(1, atomic::Relaxed);
 //!         rq.start().complete();
 //!         Ok(())
 //!     }
 //!
-//!     fn complete(rq: Completing<Self>) {
+//!     fn complete(rq: CompletingRequest<Self>) {
 //!         rq.end(Ok(()));
 //!     }
 //! }
@@ -103,35 +104,35 @@ mod operations;
 
 mod tag_set;
 
-mod tag_options;
+mod tag_set_options;
 
 mod vtable;
 
-mod shared;
+mod tag_set_inner;
 
-mod plug;
+mod plug_list;
 
 mod batch;
 
-mod delay;
+mod delay_queue;
 
-mod pending;
+mod pending_list;
 
-mod list;
+mod request_list;
 
 mod request;
 
 mod hw_queue;
 
-mod queues;
+mod request_queue;
 
 mod disk_data;
 
-mod change;
+mod queue_update;
 
 mod reserves;
 
-mod map;
+mod queue_map;
 
 mod context;
 
@@ -140,40 +141,41 @@ mod test_driver;
 
 pub(crate) use self::disk_data::DiskData;
 pub use self::{
-    batch::Batch,
+    batch::IoCompletionBatch,
     context::{
         memalloc_noio,
-        Atomic,
+        Blocking, //
         Context,
-        Scope,
-        Sleepable, //
+        NonBlocking,
+        QueueContext,
     },
-    delay::DelayLine,
+    delay_queue::DelayQueue,
     hw_queue::HwQueue,
-    list::RequestList,
-    map::{
+    operations::Operations,
+    pending_list::PendingList,
+    plug_list::PlugList,
+    queue_map::{
         online_nodes,
         QueueCounts,
-        QueueKind, //
+        QueueType, //
     },
-    operations::Operations,
-    pending::PendingList,
-    plug::PlugList,
-    queues::Queues,
     request::{
-        Completing,
-        Idle,
+        CompletingRequest,
+        IdleRequest,
         NoTimer,
         Op,
-        Overdue,
-        Refused,
+        OverdueRequest,
+        QueueResult,
+        RejectedRequest,
         Request,
         RequestTimer,
-        Started,
-        TimedOut,
+        StartedRequest,
+        TimedOutRequest,
         TimeoutAction,
         Timer, //
     },
-    tag_options::TagSetOptions,
+    request_list::RequestList,
+    request_queue::RequestQueue,
     tag_set::TagSet, //
+    tag_set_options::TagSetOptions,
 };

@@ -4,9 +4,9 @@
 
 use crate::block::bio::{
     FromDisk,
+    MappedBytes, //
     Segments,
     ToDisk,
-    Window, //
 };
 use core::mem;
 
@@ -15,12 +15,16 @@ use core::mem;
 pub(super) trait Memory<D> {
     /// Lends the next bytes, as many as can be addressed at once but at most `max`, then leaves out
     /// what `f` took of them. Without a byte left, `f` is not called and [`None`] returned.
-    fn window<R>(&mut self, max: usize, f: impl FnOnce(&mut Window<'_, D>) -> R) -> Option<R>;
+    fn window<R>(&mut self, max: usize, f: impl FnOnce(&mut MappedBytes<'_, D>) -> R) -> Option<R>;
 }
 
 impl Memory<ToDisk> for Segments<'_, ToDisk> {
     #[inline(always)]
-    fn window<R>(&mut self, max: usize, f: impl FnOnce(&mut Window<'_, ToDisk>) -> R) -> Option<R> {
+    fn window<R>(
+        &mut self,
+        max: usize,
+        f: impl FnOnce(&mut MappedBytes<'_, ToDisk>) -> R,
+    ) -> Option<R> {
         self.with_window(max, f)
     }
 }
@@ -30,20 +34,24 @@ impl Memory<FromDisk> for Segments<'_, FromDisk> {
     fn window<R>(
         &mut self,
         max: usize,
-        f: impl FnOnce(&mut Window<'_, FromDisk>) -> R,
+        f: impl FnOnce(&mut MappedBytes<'_, FromDisk>) -> R,
     ) -> Option<R> {
         self.with_window(max, f)
     }
 }
 
 impl Memory<ToDisk> for &[u8] {
-    fn window<R>(&mut self, max: usize, f: impl FnOnce(&mut Window<'_, ToDisk>) -> R) -> Option<R> {
+    fn window<R>(
+        &mut self,
+        max: usize,
+        f: impl FnOnce(&mut MappedBytes<'_, ToDisk>) -> R,
+    ) -> Option<R> {
         let all = *self;
         let (next, _) = all.split_at(max.min(all.len()));
         if next.is_empty() {
             return None;
         }
-        let mut window = Window::from(next);
+        let mut window = MappedBytes::from(next);
         let result = f(&mut window);
         *self = &all[next.len() - window.len()..];
         Some(result)
@@ -57,14 +65,14 @@ impl Memory<FromDisk> for Unfilled<'_> {
     fn window<R>(
         &mut self,
         max: usize,
-        f: impl FnOnce(&mut Window<'_, FromDisk>) -> R,
+        f: impl FnOnce(&mut MappedBytes<'_, FromDisk>) -> R,
     ) -> Option<R> {
         let all = mem::take(&mut self.0);
         let len = max.min(all.len());
         if len == 0 {
             return None;
         }
-        let mut window = Window::from(&mut all[..len]);
+        let mut window = MappedBytes::from(&mut all[..len]);
         let result = f(&mut window);
         let taken = len - window.len();
         self.0 = &mut all[taken..];

@@ -23,8 +23,8 @@ use crate::{
     bindings,
     block::bio::{
         FromDisk,
+        MappedBytes, //
         ToDisk,
-        Window, //
     },
     prelude::*,
     sync::{
@@ -100,7 +100,7 @@ impl<'a> Page<'a> {
     /// Copies a part of the page, unless it changes meanwhile: then `false` is returned, and what
     /// `to` holds is of no use.
     #[inline]
-    pub(super) fn try_read(&self, part: Part, to: &Window<'_, FromDisk>) -> bool {
+    pub(super) fn try_read(&self, part: Part, to: &MappedBytes<'_, FromDisk>) -> bool {
         let before = self.word().load(Acquire);
         if before & BUSY != 0 {
             return false;
@@ -113,7 +113,7 @@ impl<'a> Page<'a> {
 
     /// Copies a part of the page, as far as `to` reaches.
     #[inline]
-    pub(super) fn read(&self, part: Part, to: &Window<'_, FromDisk>) {
+    pub(super) fn read(&self, part: Part, to: &MappedBytes<'_, FromDisk>) {
         let len = part.len().min(to.len());
         // SAFETY: By the type invariants the page is allocated, and not part of the window. The
         // part lies within a page, `len` bytes of the window may be written.
@@ -124,7 +124,7 @@ impl<'a> Page<'a> {
 
     /// Copies `from` over the start of a part of the page. To be called by [`Self::change`].
     #[inline]
-    pub(super) fn write(&self, part: Part, from: &Window<'_, ToDisk>) {
+    pub(super) fn write(&self, part: Part, from: &MappedBytes<'_, ToDisk>) {
         let len = part.len().min(from.len());
         // SAFETY: By the type invariants the page is allocated, and not part of the window. The
         // part lies within a page, `len` bytes of the window may be read.
@@ -251,7 +251,7 @@ impl Blank {
 
     /// Copies the start of `from` over the part.
     #[inline]
-    pub(super) fn fill(self, from: &Window<'_, ToDisk>) -> NewPage {
+    pub(super) fn fill(self, from: &MappedBytes<'_, ToDisk>) -> NewPage {
         let Self { page: new, part } = self;
         if from.len() < part.len() {
             new.page.zero(part);

@@ -24,9 +24,9 @@ use super::{
 use crate::{
     block::bio::{
         FromDisk,
+        MappedBytes, //
+        SegmentVisitor,
         Segments,
-        User,
-        Window, //
     },
     page::PAGE_SIZE,
     prelude::*, //
@@ -51,9 +51,9 @@ struct AtOnce<'a> {
     part: Part,
 }
 
-impl User<FromDisk> for AtOnce<'_> {
+impl SegmentVisitor<FromDisk> for AtOnce<'_> {
     #[inline(always)]
-    fn take(self, to: Window<'_, FromDisk>) -> Result {
+    fn take(self, to: MappedBytes<'_, FromDisk>) -> Result {
         let walk = self.tree.walk(self.part.page());
         read_page(self.tree, walk.page(self.part), self.part, to);
         Ok(())
@@ -83,7 +83,7 @@ pub(super) fn read(
 
 /// Copies a part of a page, all of it from before or after a change.
 #[inline(always)]
-fn read_page(tree: &Tree, page: Option<Page<'_>>, part: Part, to: Window<'_, FromDisk>) {
+fn read_page(tree: &Tree, page: Option<Page<'_>>, part: Part, to: MappedBytes<'_, FromDisk>) {
     match page {
         None => to.zero(),
         Some(page) if page.try_read(part, &to) => (),
@@ -130,7 +130,7 @@ fn read_run(
     tree: &Tree,
     walk: &Walk<'_>,
     mut chunk: Chunk,
-    to: &mut Window<'_, FromDisk>,
+    to: &mut MappedBytes<'_, FromDisk>,
 ) -> Chunk {
     let Some(run) = chunk.run(to.len()) else {
         return chunk;
@@ -151,7 +151,7 @@ fn read_run(
 
 /// Copies a part of a page that is being changed, once that is done.
 #[cold]
-fn read_again(tree: &Tree, part: Part, to: Window<'_, FromDisk>) {
+fn read_again(tree: &Tree, part: Part, to: MappedBytes<'_, FromDisk>) {
     let held = tree.hold(part.page());
     match held.as_ref().and_then(|held| held.page(part)) {
         None => to.zero(),

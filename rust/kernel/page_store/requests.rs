@@ -2,8 +2,8 @@
 
 //! The use of a page store, with a cache or without, by requests.
 //!
-//! A request says by its [`Scope`] that it is served by a task, and whether that may sleep; it does
-//! not say whether interrupts are enabled. Its memory may be less than it asks for.
+//! A request says by its [`QueueContext`] that it is served by a task, and whether that may sleep;
+//! it does not say whether interrupts are enabled. Its memory may be less than it asks for.
 
 use super::{
     cache::WriteCache,
@@ -19,7 +19,7 @@ use crate::{
         },
         mq::{
             Context,
-            Scope, //
+            QueueContext, //
         },
     },
     prelude::*,
@@ -40,25 +40,25 @@ impl PageStore {
     ///
     /// ```
     /// use kernel::{
-    ///     block::{bio::{FromDisk, Segments}, mq::{Context, Scope}},
+    ///     block::{bio::{FromDisk, Segments}, mq::{Context, QueueContext}},
     ///     page_store::PageStore,
     ///     prelude::*,
     /// };
     ///
     /// fn serve<C: Context>(
     ///     store: &PageStore,
-    ///     scope: Scope<'_, C>,
+    ///     context: QueueContext<'_, C>,
     ///     at: u64,
     ///     mut memory: Segments<'_, FromDisk>,
     /// ) -> Result {
     ///     let len = memory.remaining();
-    ///     store.read(scope, at, &mut memory, len)
+    ///     store.read(context, at, &mut memory, len)
     /// }
     /// ```
     #[inline(always)]
     pub fn read<C: Context>(
         &self,
-        _task: Scope<'_, C>,
+        _task: QueueContext<'_, C>,
         at: u64,
         to: &mut Segments<'_, FromDisk>,
         len: u32,
@@ -109,30 +109,30 @@ impl PageStore {
     ///
     /// ```
     /// use kernel::{
-    ///     block::{bio::{Segments, ToDisk}, mq::{Context, Scope}},
+    ///     block::{bio::{Segments, ToDisk}, mq::{Context, QueueContext}},
     ///     page_store::PageStore,
     ///     prelude::*,
     /// };
     ///
     /// fn serve<C: Context>(
     ///     store: &PageStore,
-    ///     scope: Scope<'_, C>,
+    ///     context: QueueContext<'_, C>,
     ///     at: u64,
     ///     mut memory: Segments<'_, ToDisk>,
     /// ) -> Result {
     ///     let len = memory.remaining();
-    ///     store.write(scope, at, &mut memory, len)
+    ///     store.write(context, at, &mut memory, len)
     /// }
     /// ```
     #[inline(always)]
     pub fn write<C: Context>(
         &self,
-        scope: Scope<'_, C>,
+        context: QueueContext<'_, C>,
         at: u64,
         from: &mut Segments<'_, ToDisk>,
         len: u32,
     ) -> Result {
-        self.write_segments(scope.may_sleep(), at, from, len)
+        self.write_segments(context.may_sleep(), at, from, len)
     }
 
     /// As [`Self::write`], for a caller that is known to sleep or not.
@@ -183,23 +183,23 @@ impl PageStore {
     ///
     /// ```
     /// use kernel::{
-    ///     block::{mq::{Context, Scope}, Sector, Sectors},
+    ///     block::{mq::{Context, QueueContext}, Sector, Sectors},
     ///     page_store::PageStore,
     ///     prelude::*,
     /// };
     ///
     /// fn discard<C: Context>(
     ///     store: &PageStore,
-    ///     scope: Scope<'_, C>,
+    ///     context: QueueContext<'_, C>,
     ///     at: Sector,
     ///     len: Sectors,
     /// ) -> Result {
-    ///     store.remove(scope, at.bytes(), len.bytes())
+    ///     store.remove(context, at.bytes(), len.bytes())
     /// }
     /// ```
-    pub fn remove<C: Context>(&self, scope: Scope<'_, C>, at: u64, len: u64) -> Result {
+    pub fn remove<C: Context>(&self, context: QueueContext<'_, C>, at: u64, len: u64) -> Result {
         interrupts_on()?;
-        self.remove_range(scope.may_sleep(), at, len)
+        self.remove_range(context.may_sleep(), at, len)
     }
 }
 
@@ -212,7 +212,7 @@ impl WriteCache {
     #[inline]
     pub fn read<C: Context>(
         &self,
-        _task: Scope<'_, C>,
+        _task: QueueContext<'_, C>,
         at: u64,
         to: &mut Segments<'_, FromDisk>,
         len: u32,
@@ -231,12 +231,12 @@ impl WriteCache {
     #[inline]
     pub fn write<C: Context>(
         &self,
-        scope: Scope<'_, C>,
+        context: QueueContext<'_, C>,
         at: u64,
         from: &mut Segments<'_, ToDisk>,
         len: u32,
     ) -> Result {
-        from.apart(|from| self.write_segments(scope.may_sleep(), false, at, from, len))
+        from.apart(|from| self.write_segments(context.may_sleep(), false, at, from, len))
     }
 
     /// As [`Self::write`], to the store, so that the cache has nothing of the range after that.
@@ -247,12 +247,12 @@ impl WriteCache {
     #[inline]
     pub fn write_through<C: Context>(
         &self,
-        scope: Scope<'_, C>,
+        context: QueueContext<'_, C>,
         at: u64,
         from: &mut Segments<'_, ToDisk>,
         len: u32,
     ) -> Result {
-        from.apart(|from| self.write_segments(scope.may_sleep(), true, at, from, len))
+        from.apart(|from| self.write_segments(context.may_sleep(), true, at, from, len))
     }
 
     /// Makes `len` bytes, from byte `at` on, read as zeros, here as in the store.
@@ -261,9 +261,9 @@ impl WriteCache {
     ///
     /// As for [`PageStore::remove`], and [`EINVAL`] if the range is not a multiple of
     /// [`Self::SMALLEST_BLOCK`]; nothing is removed then.
-    pub fn remove<C: Context>(&self, scope: Scope<'_, C>, at: u64, len: u64) -> Result {
+    pub fn remove<C: Context>(&self, context: QueueContext<'_, C>, at: u64, len: u64) -> Result {
         interrupts_on()?;
-        self.remove_range(scope.may_sleep(), at, len)
+        self.remove_range(context.may_sleep(), at, len)
     }
 
     /// Settles all that was written before.
@@ -272,9 +272,9 @@ impl WriteCache {
     ///
     /// [`ENOMEM`] if the store has no room for a page, which stays in the cache, as do those after
     /// it; [`EBUSY`] where interrupts are disabled.
-    pub fn flush<C: Context>(&self, scope: Scope<'_, C>) -> Result {
+    pub fn flush<C: Context>(&self, context: QueueContext<'_, C>) -> Result {
         interrupts_on()?;
-        self.settle_all(scope.may_sleep())
+        self.settle_all(context.may_sleep())
     }
 
     /// As [`Self::read`], for all of its callers.

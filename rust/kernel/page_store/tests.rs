@@ -14,7 +14,7 @@ mod suite {
         WriteCache, //
     };
     use crate::{
-        block::bio::fake::Fake,
+        block::bio::fake_request::FakeRequest,
         impl_has_hr_timer,
         interrupt::local_interrupt_disable,
         new_spinlock, new_spinlock_irq,
@@ -100,7 +100,7 @@ mod suite {
     #[test]
     fn requests_match_a_model() -> Result {
         let store = KBox::pin_init(PageStore::new(16384), GFP_KERNEL)?;
-        let mut fake = Fake::new(&[
+        let mut fake = FakeRequest::new(&[
             (&[(77, 9 * PAGE_SIZE), (0, 1)], 1000),
             (&[(PAGE_SIZE - 3, 5), (12, 0), (512, 3584)], 0),
         ])?;
@@ -122,7 +122,7 @@ mod suite {
             store.read_bytes(at, &mut copy)?;
             assert!(copy[..] == bytes[..]);
 
-            let mut other = Fake::new(&[(&[(5, 3000)], 0), (&[(1, len)], 3000)])?;
+            let mut other = FakeRequest::new(&[(&[(5, 3000)], 0), (&[(1, len)], 3000)])?;
             store.read_segments(at, &mut other.from_disk(), len as u32)?;
             assert!(other.bytes()?[..] == bytes[..]);
             store.remove_bytes(0, 1 << 30)?;
@@ -137,7 +137,7 @@ mod suite {
     fn requests_within_a_page_match_a_model() -> Result {
         let store = KBox::pin_init(PageStore::new(512), GFP_KERNEL)?;
         let (mut model, mut buffer) = (zeros(LEN)?, zeros(LEN)?);
-        let mut fake = Fake::new(&[
+        let mut fake = FakeRequest::new(&[
             (&[(77, 2 * PAGE_SIZE), (0, 1)], 0),
             (&[(PAGE_SIZE - 3, 5), (512, 3584), (9, PAGE_SIZE)], 0),
         ])?;
@@ -245,7 +245,7 @@ mod suite {
     }
 
     /// Does everything there is to do with a store, and tells what came of it.
-    fn use_all(store: &PageStore, fake: &mut Fake) -> [Result; 6] {
+    fn use_all(store: &PageStore, fake: &mut FakeRequest) -> [Result; 6] {
         let (len, mut bytes) = (fake.len() as u32, [0; 3]);
         [
             store.write_bytes(0, &[1; 3]),
@@ -260,7 +260,7 @@ mod suite {
     #[test]
     fn nothing_is_done_with_interrupts_disabled() -> Result {
         let store = KBox::pin_init(PageStore::new(512), GFP_KERNEL)?;
-        let mut fake = Fake::new(&[(&[(0, 2 * PAGE_SIZE)], 0)])?;
+        let mut fake = FakeRequest::new(&[(&[(0, 2 * PAGE_SIZE)], 0)])?;
         let off = local_interrupt_disable();
         let results = use_all(&store, &mut fake);
         drop(off);
@@ -276,7 +276,7 @@ mod suite {
 
         let store = Arc::pin_init(PageStore::new(BLOCK), GFP_KERNEL)?;
         let cache = KBox::pin_init(WriteCache::new(store, 1 << 20, BLOCK), GFP_KERNEL)?;
-        let mut fake = Fake::new(&[(&[(0, BLOCK as usize)], 0)])?;
+        let mut fake = FakeRequest::new(&[(&[(0, BLOCK as usize)], 0)])?;
         let off = local_interrupt_disable();
         let results = [
             cache.write_segments(true, false, 0, &mut fake.to_disk(), BLOCK),
@@ -294,7 +294,7 @@ mod suite {
     fn nothing_sleeps_where_that_is_not_allowed() -> Result {
         let store = KBox::pin_init(PageStore::new(512), GFP_KERNEL)?;
         let lock = KBox::pin_init(new_spinlock!(()), GFP_KERNEL)?;
-        let mut fake = Fake::new(&[(&[(0, 2 * PAGE_SIZE)], 0)])?;
+        let mut fake = FakeRequest::new(&[(&[(0, 2 * PAGE_SIZE)], 0)])?;
         let guard = lock.lock();
         let locked = use_all(&store, &mut fake);
         drop(guard);
@@ -339,7 +339,7 @@ mod suite {
     #[test]
     fn no_leaf_is_waited_for_under_the_lock_of_a_handler() -> Result {
         let store = KBox::pin_init(PageStore::new(512), GFP_KERNEL)?;
-        let mut fake = Fake::new(&[(&[(0, 2 * PAGE_SIZE)], 0)])?;
+        let mut fake = FakeRequest::new(&[(&[(0, 2 * PAGE_SIZE)], 0)])?;
         let handler = Arc::pin_init(
             pin_init!(Handler {
                 timer <- HrTimer::new(),

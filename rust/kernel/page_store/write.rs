@@ -23,10 +23,10 @@ use super::{
 };
 use crate::{
     block::bio::{
+        MappedBytes, //
+        SegmentVisitor,
         Segments,
         ToDisk,
-        User,
-        Window, //
     },
     page::PAGE_SIZE,
     prelude::*, //
@@ -61,9 +61,9 @@ struct AtOnce<'a> {
     may_sleep: bool,
 }
 
-impl User<ToDisk> for AtOnce<'_> {
+impl SegmentVisitor<ToDisk> for AtOnce<'_> {
     #[inline(always)]
-    fn take(self, from: Window<'_, ToDisk>) -> Result {
+    fn take(self, from: MappedBytes<'_, ToDisk>) -> Result {
         let Self {
             tree,
             part,
@@ -85,7 +85,7 @@ impl User<ToDisk> for AtOnce<'_> {
 
 /// Writes to a page that is not there yet; `false` if there is no memory for it at once.
 #[inline(never)]
-fn insert_at_once(mut held: Held<'_>, part: Part, from: Window<'_, ToDisk>) -> bool {
+fn insert_at_once(mut held: Held<'_>, part: Part, from: MappedBytes<'_, ToDisk>) -> bool {
     let Some(blank) = Blank::new(part) else {
         return false;
     };
@@ -97,7 +97,12 @@ fn insert_at_once(mut held: Held<'_>, part: Part, from: Window<'_, ToDisk>) -> b
 ///
 /// What it is told is not a struct, which would have an address, hence be in memory, always.
 #[cold]
-fn add_and_write(tree: &Tree, part: Part, may_sleep: bool, from: Window<'_, ToDisk>) -> Result {
+fn add_and_write(
+    tree: &Tree,
+    part: Part,
+    may_sleep: bool,
+    from: MappedBytes<'_, ToDisk>,
+) -> Result {
     loop {
         // Memory is waited for with no lock held.
         add_page(tree, part, may_sleep)?;
@@ -113,7 +118,7 @@ fn add_and_write(tree: &Tree, part: Part, may_sleep: bool, from: Window<'_, ToDi
 
 /// Copies over a part of a page.
 #[inline(always)]
-fn write_page(page: Page<'_>, part: Part, from: &Window<'_, ToDisk>) {
+fn write_page(page: Page<'_>, part: Part, from: &MappedBytes<'_, ToDisk>) {
     let touched = part.touched();
     page.change(|old| old.with(touched), |page| page.write(part, from));
 }
@@ -192,7 +197,7 @@ fn write_pages(held: &mut Held<'_>, chunk: &mut Chunk, from: &mut impl Memory<To
 ///
 /// Its loop is what most of a large transfer costs, so it shares no registers with anything else.
 #[inline(never)]
-fn write_run(held: &Held<'_>, mut chunk: Chunk, from: &mut Window<'_, ToDisk>) -> Chunk {
+fn write_run(held: &Held<'_>, mut chunk: Chunk, from: &mut MappedBytes<'_, ToDisk>) -> Chunk {
     let Some(run) = chunk.run(from.len()) else {
         return chunk;
     };
@@ -212,7 +217,7 @@ fn write_run(held: &Held<'_>, mut chunk: Chunk, from: &mut Window<'_, ToDisk>) -
 /// Adds a page with a part that the window has all bytes of; `false` if it has not, or there is no
 /// memory for the page.
 #[inline(never)]
-fn insert_page(held: &mut Held<'_>, part: Part, from: &mut Window<'_, ToDisk>) -> bool {
+fn insert_page(held: &mut Held<'_>, part: Part, from: &mut MappedBytes<'_, ToDisk>) -> bool {
     if from.len() < part.len() {
         return false;
     }

@@ -14,7 +14,7 @@ use crate::{
 ///
 /// The operations must work on a pointer to a static `Self`.
 #[doc(hidden)]
-pub unsafe trait Described: Sync + 'static {
+pub unsafe trait ParamOps: Sync + 'static {
     /// How C does that.
     const OPERATIONS: *const bindings::kernel_param_ops;
 
@@ -32,7 +32,7 @@ unsafe impl Sync for Entry {}
 
 impl Entry {
     #[doc(hidden)]
-    pub const fn new<P: Described>(
+    pub const fn new<P: ParamOps>(
         name: &'static str,
         owner: &'static ThisModule,
         variable: &'static P,

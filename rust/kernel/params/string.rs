@@ -2,7 +2,7 @@
 
 //! Parameters that are strings.
 
-use super::entry::Described;
+use super::entry::ParamOps;
 use crate::{
     bindings,
     prelude::*, //
@@ -60,7 +60,7 @@ impl StringParam {
 }
 
 // SAFETY: `param_ops_string` asks for a `struct kparam_string`.
-unsafe impl Described for StringParam {
+unsafe impl ParamOps for StringParam {
     const OPERATIONS: *const bindings::kernel_param_ops = &raw const bindings::param_ops_string;
 }
 

@@ -2,7 +2,7 @@
 
 //! Parameters that are numbers or booleans.
 
-use super::entry::Described;
+use super::entry::ParamOps;
 use crate::{
     bindings,
     prelude::*,
@@ -44,7 +44,7 @@ macro_rules! impl_param {
 
         // SAFETY: The operations access a value of the C type that is `$type`, which is what an
         // atomic is in memory.
-        unsafe impl Described for Param<$type> {
+        unsafe impl ParamOps for Param<$type> {
             const OPERATIONS: *const bindings::kernel_param_ops = &raw const bindings::$operations;
         }
     };
@@ -108,7 +108,7 @@ impl CheckedParam {
         let argument = unsafe { &(*entry).__bindgen_anon_1 };
         // SAFETY: A parameter with operations of its own has an argument.
         let argument = unsafe { argument.arg };
-        // SAFETY: By the safety requirements; `Described` gives `CheckedParam` this operation, so
+        // SAFETY: By the safety requirements; `ParamOps` gives `CheckedParam` this operation, so
         // the argument is one, in static memory.
         let this = unsafe { &*argument.cast::<Self>() };
         match (this.check)(value) {
@@ -123,7 +123,7 @@ impl CheckedParam {
 
 // SAFETY: `parse` asks for a `CheckedParam`, `param_get_int` for an `int`, which is its first field
 // by the type invariant.
-unsafe impl Described for CheckedParam {
+unsafe impl ParamOps for CheckedParam {
     // The level of drivers: a check may do what needs a running kernel.
     const LEVEL: i8 = 6;
 

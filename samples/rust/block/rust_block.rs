@@ -15,14 +15,14 @@ use kernel::{
             GenDiskBuilder, //
         },
         mq::{
-            Idle,
+            Blocking,
+            IdleRequest,
             NoTimer,
             Op,
             Operations,
-            Refused,
-            Scope,
-            Sleepable,
-            Started,
+            QueueContext,
+            QueueResult,
+            StartedRequest,
             TagSet,
             TagSetOptions, //
         },
@@ -77,7 +77,7 @@ enum RamDisk {}
 #[vtable]
 impl Operations for RamDisk {
     // A first write may have to wait for a page.
-    type Context = Sleepable;
+    type Context = Blocking;
     type QueueData = Memory;
     // This driver keeps nothing per tag set, hardware queue or request, and needs no timers.
     type TagSetData = ();
@@ -91,11 +91,12 @@ impl Operations for RamDisk {
 
     fn init_request(_set: &()) -> impl PinInit<()> {}
 
-    // A request comes in `Idle`. Until it is started it could be refused, to be sent again later.
-    fn queue_rq<'q>(rq: Idle<'q, Self>, _last: bool) -> Result<(), Refused<'q, Self>> {
-        let (memory, scope) = (rq.queue_data(), rq.scope());
+    // A request comes in `IdleRequest`. Until it is started it could be refused, to be sent again
+    // later.
+    fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _last: bool) -> QueueResult<'q, Self> {
+        let (memory, context) = (rq.queue_data(), rq.context());
         let rq = rq.start();
-        let outcome = serve(&memory.pages, scope, &rq);
+        let outcome = serve(&memory.pages, context, &rq);
         // Whoever ends a request gives it up; doing so twice would not compile.
         rq.end(outcome);
         Ok(())
@@ -103,11 +104,15 @@ impl Operations for RamDisk {
 }
 
 /// Moves the data of a request, whose memory is lent in the direction that the data goes.
-fn serve(pages: &PageStore, scope: Scope<'_, Sleepable>, rq: &Started<RamDisk>) -> BlkResult {
+fn serve(
+    pages: &PageStore,
+    context: QueueContext<'_, Blocking>,
+    rq: &StartedRequest<RamDisk>,
+) -> BlkResult {
     let (at, len) = (rq.sector().bytes(), rq.bytes());
     match rq.transfer() {
-        Transfer::FromDisk(mut memory) => pages.read(scope, at, &mut memory, len)?,
-        Transfer::ToDisk(mut memory) => pages.write(scope, at, &mut memory, len)?,
+        Transfer::FromDisk(mut memory) => pages.read(context, at, &mut memory, len)?,
+        Transfer::ToDisk(mut memory) => pages.write(context, at, &mut memory, len)?,
         Transfer::None if rq.op() == Op::Flush => {}
         Transfer::None => return Err(BlkStatus::NOTSUPP),
     }

@@ -3,7 +3,7 @@
 //! The stage at which requests fail because of sectors that are bad.
 
 use super::good;
-use crate::config::Plan;
+use crate::config::ValidatedConfig;
 use kernel::{
     block::{
         badblocks::BadBlocks,
@@ -28,7 +28,7 @@ pub(crate) struct BadSectors {
 
 impl BadSectors {
     /// Heeds the entries of `table` as `plan` says.
-    pub(crate) fn new(plan: &Plan, table: Arc<BadBlocks>) -> Self {
+    pub(crate) fn new(plan: &ValidatedConfig, table: Arc<BadBlocks>) -> Self {
         Self {
             table,
             once: plan.settings.badblocks_once,
@@ -44,7 +44,7 @@ impl BadSectors {
 
     /// Returns how many of `len` sectors from `at` on are to be transferred, and whether that is
     /// all.
-    pub(super) fn survey(&self, at: Sector, len: Sectors) -> (Sectors, BlkResult) {
+    pub(super) fn check_bad_blocks(&self, at: Sector, len: Sectors) -> (Sectors, BlkResult) {
         let Some(bad) = self.table.first(at, len) else {
             return (len, Ok(()));
         };

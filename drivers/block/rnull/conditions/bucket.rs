@@ -55,7 +55,7 @@ impl Bucket {
     }
 
     /// Makes the bucket so large that nobody empties it any more.
-    pub(crate) fn lift(&mut self) {
+    pub(crate) fn disable(&mut self) {
         self.size = i64::MAX;
         self.left = i64::MAX;
     }

@@ -24,7 +24,7 @@ const BUILT_IN: bool = cfg!(CONFIG_BLK_DEV_RUST_NULL_FAULT_INJECTION);
 
 /// When the faults of a new device happen.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Occasions {
+pub(crate) struct FaultAttrs {
     pub(crate) timeout: FaultSettings,
     pub(crate) requeue: FaultSettings,
     pub(crate) init_hctx: FaultSettings,
@@ -44,11 +44,11 @@ impl Faults {
     pub(super) const ANY: bool = BUILT_IN || cfg!(CONFIG_FAIL_IO_TIMEOUT);
 
     /// Makes the faults of a new device.
-    pub(crate) fn new(occasions: &Occasions) -> Result<Self> {
+    pub(crate) fn new(fault_attrs: &FaultAttrs) -> Result<Self> {
         Ok(Self {
-            timeout: Fault::new(c"timeout_inject", &occasions.timeout)?,
-            requeue: Fault::new(c"requeue_inject", &occasions.requeue)?,
-            init_hctx: Fault::new(c"init_hctx_fault_inject", &occasions.init_hctx)?,
+            timeout: Fault::new(c"timeout_inject", &fault_attrs.timeout)?,
+            requeue: Fault::new(c"requeue_inject", &fault_attrs.requeue)?,
+            init_hctx: Fault::new(c"init_hctx_fault_inject", &fault_attrs.init_hctx)?,
             sent_back: Atomic::new(0),
         })
     }
@@ -64,18 +64,18 @@ impl Faults {
     }
 
     /// Whether to lose a request, so that it times out; the block layer has a knob for it, too.
-    pub(super) fn loses<T: Operations>(&self, rq: &Request<T>) -> bool {
+    pub(super) fn should_timeout<T: Operations>(&self, rq: &Request<T>) -> bool {
         (BUILT_IN && self.timeout.should_fail()) || rq.should_fake_timeout()
     }
 
     /// Whether to have a request queued again, by the block layer (false), the driver in turn.
-    pub(super) fn sends_back(&self) -> Option<bool> {
+    pub(super) fn should_requeue(&self) -> Option<bool> {
         (BUILT_IN && self.requeue.should_fail())
             .then(|| self.sent_back.fetch_add(1, Relaxed) % 2 == 1)
     }
 
     /// Whether to fail to make a hardware queue.
-    pub(super) fn breaks_queue(&self) -> bool {
+    pub(super) fn should_fail_init_hctx(&self) -> bool {
         BUILT_IN && self.init_hctx.should_fail()
     }
 }

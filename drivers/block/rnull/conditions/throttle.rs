@@ -7,7 +7,7 @@ use kernel::{
     block::{
         mq::{
             Operations,
-            Queues, //
+            RequestQueue, //
         },
         BlkResult,
         BlkStatus, //
@@ -42,28 +42,32 @@ impl Throttle {
     }
 
     /// Lets a request pass that moves so many bytes, or has it wait for a tick.
-    pub(super) fn admit<T: Operations>(&self, bytes: u32, queues: Queues<'_, T>) -> BlkResult {
+    pub(super) fn throttle<T: Operations>(
+        &self,
+        bytes: u32,
+        queues: RequestQueue<'_, T>,
+    ) -> BlkResult {
         let mut bucket = self.bucket.lock();
         if !bucket.take(bytes) {
             queues.stop();
             return Err(BlkStatus::RESOURCE);
         }
         if bucket.starts_ticking() {
-            queues.tick_after(TICK);
+            queues.start_timer(TICK);
         }
         Ok(())
     }
 
     /// Lets those pass that wait.
-    pub(super) fn tick<T: Operations>(&self, queues: Queues<'_, T>) {
+    pub(super) fn queue_timer_expired<T: Operations>(&self, queues: RequestQueue<'_, T>) {
         if self.bucket.lock().refill() {
-            queues.tick_after(TICK);
+            queues.start_timer(TICK);
         }
         queues.start();
     }
 
     /// Lets all pass from now on, those that wait with the next tick.
-    pub(super) fn lift(&self) {
-        self.bucket.lock().lift();
+    pub(super) fn disable(&self) {
+        self.bucket.lock().disable();
     }
 }

@@ -21,36 +21,36 @@ use kernel::{
 /// the power is on or off.
 pub(super) const ALL: &[Attribute<Device>] = &[
     Attribute::rw(c"badblocks", bad_blocks::show, bad_blocks::store),
-    while_off!(badblocks_once: bool),
-    while_off!(badblocks_partial_io: bool),
-    while_off!(blocking: bool),
-    while_off!(blocksize: u32),
-    while_off!(cache_size: usize),
-    while_off!(completion_nsec: usize),
-    while_off!(discard: bool),
-    while_off!(fua: bool),
-    while_off!(home_node: u32),
-    while_off!(hw_queue_depth: u32),
-    while_off!(index: u32),
-    while_off!(irqmode: u32),
-    while_off!(max_sectors: u32),
-    while_off!(mbps: u32),
-    while_off!(memory_backed: bool),
-    while_off!(no_sched: bool),
+    config_attr!(badblocks_once: bool),
+    config_attr!(badblocks_partial_io: bool),
+    config_attr!(blocking: bool),
+    config_attr!(blocksize: u32),
+    config_attr!(cache_size: usize),
+    config_attr!(completion_nsec: usize),
+    config_attr!(discard: bool),
+    config_attr!(fua: bool),
+    config_attr!(home_node: u32),
+    config_attr!(hw_queue_depth: u32),
+    config_attr!(index: u32),
+    config_attr!(irqmode: u32),
+    config_attr!(max_sectors: u32),
+    config_attr!(mbps: u32),
+    config_attr!(memory_backed: bool),
+    config_attr!(no_sched: bool),
     always!(poll_queues: u32, Device::poll_queues, Device::set_poll_queues),
     always!(power: bool, Device::is_on, Device::set_power),
-    while_off!(queue_mode: u32),
-    while_off!(rotational: bool),
-    while_off!(shared_tag_bitmap: bool),
-    while_off!(shared_tags: bool),
-    while_off!(size: usize),
+    config_attr!(queue_mode: u32),
+    config_attr!(rotational: bool),
+    config_attr!(shared_tag_bitmap: bool),
+    config_attr!(shared_tags: bool),
+    config_attr!(size: usize),
     always!(submit_queues: u32, Device::submit_queues, Device::set_submit_queues),
-    while_off!(use_per_node_hctx: bool),
-    while_off!(virt_boundary: bool),
+    config_attr!(use_per_node_hctx: bool),
+    config_attr!(virt_boundary: bool),
 ];
 
 /// An attribute that is a setting, of the same name and type, written only while the power is off.
-macro_rules! while_off {
+macro_rules! config_attr {
     ($name:ident: $type:ty) => {
         Attribute::rw(
             c_str!(stringify!($name)),
@@ -62,7 +62,7 @@ macro_rules! while_off {
         )
     };
 }
-use while_off;
+use config_attr;
 
 /// An attribute that is written at any time, through functions that see to it.
 macro_rules! always {

@@ -9,7 +9,7 @@
 //! C header: [`include/linux/bvec.h`](srctree/include/linux/bvec.h)
 
 use super::{
-    piece::Piece,
+    bvec_page::BvecPage,
     segment::{
         Direction,
         FromDisk,
@@ -276,7 +276,7 @@ impl<'a, D: Direction> Iterator for Segments<'a, D> {
         let page = unsafe { NonNull::new_unchecked(page) };
         // SAFETY: By the type invariants the page stays allocated during `'a`; `len` was limited to
         // its end.
-        let piece = unsafe { Piece::new(page, offset, len as usize) };
+        let piece = unsafe { BvecPage::new(page, offset, len as usize) };
         // SAFETY: The submitter has lent the bytes to the request, in the direction of the type.
         Some(unsafe { Segment::new(piece) })
     }

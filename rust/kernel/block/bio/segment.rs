@@ -2,7 +2,7 @@
 
 //! A run of a request's bytes within one page, with the direction that they may be copied in.
 
-use super::piece::Piece;
+use super::bvec_page::BvecPage;
 use crate::prelude::*;
 use core::marker::PhantomData;
 
@@ -91,7 +91,7 @@ impl Direction for ToDisk {}
 /// }
 /// ```
 pub struct Segment<'a, D: Direction> {
-    piece: Piece<'a>,
+    piece: BvecPage<'a>,
     _direction: PhantomData<D>,
 }
 
@@ -103,7 +103,7 @@ impl<'a, D: Direction> Segment<'a, D> {
     /// `piece` must belong to the memory of a request that does not end during `'a`, and that may
     /// be written if `D` is [`FromDisk`], read if it is [`ToDisk`].
     #[inline]
-    pub(super) unsafe fn new(piece: Piece<'a>) -> Self {
+    pub(super) unsafe fn new(piece: BvecPage<'a>) -> Self {
         // INVARIANT: The caller promises it.
         Self {
             piece,

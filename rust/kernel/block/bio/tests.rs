@@ -4,8 +4,8 @@
 
 #[macros::kunit_tests(rust_bio)]
 mod suite {
-    use super::super::fake::{
-        Fake,
+    use super::super::fake_request::{
+        FakeRequest,
         Range, //
     };
     use crate::{
@@ -35,8 +35,8 @@ mod suite {
 
     #[test]
     fn no_memory() -> Result {
-        assert!(Fake::new(&[])?.to_disk().next().is_none());
-        assert!(Fake::new(&[(&[], 0), (&[(9, 0)], 0)])?
+        assert!(FakeRequest::new(&[])?.to_disk().next().is_none());
+        assert!(FakeRequest::new(&[(&[], 0), (&[(9, 0)], 0)])?
             .from_disk()
             .next()
             .is_none());
@@ -45,7 +45,7 @@ mod suite {
 
     #[test]
     fn pieces_end_with_their_page() -> Result {
-        let mut fake = Fake::new(&MIXED)?;
+        let mut fake = FakeRequest::new(&MIXED)?;
         let sizes = [
             PAGE_SIZE - 3903,
             PAGE_SIZE,
@@ -62,7 +62,7 @@ mod suite {
 
     #[test]
     fn reads_in_order() -> Result {
-        let mut fake = Fake::new(&MIXED)?;
+        let mut fake = FakeRequest::new(&MIXED)?;
         let bytes = pattern(fake.len())?;
         fake.set(&bytes);
         let mut at = 0;
@@ -78,7 +78,7 @@ mod suite {
 
     #[test]
     fn writes_in_order() -> Result {
-        let mut fake = Fake::new(&MIXED)?;
+        let mut fake = FakeRequest::new(&MIXED)?;
         let bytes = pattern(fake.len())?;
         let mut at = 0;
         for segment in fake.from_disk() {
@@ -91,7 +91,7 @@ mod suite {
 
     #[test]
     fn stays_within_the_segment() -> Result {
-        let mut fake = Fake::new(&[(&[(4000, 20)], 0)])?;
+        let mut fake = FakeRequest::new(&[(&[(4000, 20)], 0)])?;
         let segment = fake.from_disk().next().ok_or(EIO)?;
         assert_eq!(segment.write(20, &[]), Ok(()));
         assert_eq!(segment.write(20, &[1]), Err(EINVAL));
@@ -102,7 +102,7 @@ mod suite {
 
     #[test]
     fn splits_anywhere() -> Result {
-        let mut fake = Fake::new(&MIXED)?;
+        let mut fake = FakeRequest::new(&MIXED)?;
         let len = fake.len();
         for at in (0..len + 300).step_by(97) {
             let mut rest = fake.from_disk();

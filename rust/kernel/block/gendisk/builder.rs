@@ -59,7 +59,7 @@ struct Numbers {
 /// # struct Driver;
 /// # #[vtable]
 /// # impl Operations for Driver {
-/// #     type Context = Sleepable;
+/// #     type Context = Blocking;
 /// #     type TagSetData = ();
 /// #     type QueueData = u32;
 /// #     type HwData = ();
@@ -72,7 +72,7 @@ struct Numbers {
 /// #
 /// #     fn init_request(_: &()) -> impl PinInit<()> {}
 /// #
-/// #     fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+/// #     fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
 /// #         rq.start().end(Ok(()));
 /// #         Ok(())
 /// #     }

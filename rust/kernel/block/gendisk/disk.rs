@@ -12,7 +12,7 @@ use crate::{
         mq::{
             DiskData,
             Operations,
-            Queues,
+            RequestQueue,
             TagSet, //
         },
     },
@@ -68,7 +68,7 @@ impl<T: Operations> Disk<T> {
         //
         // SAFETY: By the type invariant, the queue was made with `data`, whose timer is cancelled
         // below.
-        unsafe { Queues::<T>::from_raw(queue) }.start_for_good();
+        unsafe { RequestQueue::<T>::from_raw(queue) }.start_for_good();
         // Ends all I/O, and exits the hardware queues.
         //
         // SAFETY: By the type invariant, the disk was added, and is removed once.
@@ -192,7 +192,7 @@ impl<T: Operations> NewDisk<T> {
 /// # struct Driver;
 /// # #[vtable]
 /// # impl Operations for Driver {
-/// #     type Context = Sleepable;
+/// #     type Context = Blocking;
 /// #     type TagSetData = ();
 /// #     type QueueData = u32;
 /// #     type HwData = ();
@@ -205,7 +205,7 @@ impl<T: Operations> NewDisk<T> {
 /// #
 /// #     fn init_request(_: &()) -> impl PinInit<()> {}
 /// #
-/// #     fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+/// #     fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
 /// #         rq.start().end(Ok(()));
 /// #         Ok(())
 /// #     }

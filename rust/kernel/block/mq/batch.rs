@@ -6,7 +6,7 @@
 
 use super::{
     Operations,
-    Started, //
+    StartedRequest, //
 };
 use crate::{
     bindings,
@@ -25,10 +25,10 @@ use core::{
 /// # Examples
 ///
 /// ```
-/// use kernel::block::mq::{Batch, Operations, PlugList};
+/// use kernel::block::mq::{IoCompletionBatch, Operations, PlugList};
 ///
 /// fn queue_rqs<T: Operations>(rqs: &mut PlugList<'_, T>) {
-///     let mut batch = Batch::new();
+///     let mut batch = IoCompletionBatch::new();
 ///     while let Some(rq) = rqs.pop() {
 ///         batch.end(rq.start(), Ok(()));
 ///     }
@@ -41,12 +41,12 @@ use core::{
 /// The batch owns the requests in `inner`, those that were there when it was lent included. If
 /// there are any, `complete` is the function that ends them.
 #[repr(transparent)]
-pub struct Batch<'b, T: Operations> {
+pub struct IoCompletionBatch<'b, T: Operations> {
     inner: bindings::io_comp_batch,
-    _requests: PhantomData<&'b mut Started<T>>,
+    _requests: PhantomData<&'b mut StartedRequest<T>>,
 }
 
-impl<T: Operations> Batch<'_, T> {
+impl<T: Operations> IoCompletionBatch<'_, T> {
     /// Makes an empty batch.
     #[inline]
     pub fn new() -> Self {
@@ -75,7 +75,7 @@ impl<T: Operations> Batch<'_, T> {
     /// Gives it back if the batch cannot take it, as is the case for one of an I/O scheduler, or of
     /// a flush.
     #[inline]
-    pub fn add(&mut self, rq: Started<T>) -> Result<(), Started<T>> {
+    pub fn add(&mut self, rq: StartedRequest<T>) -> Result<(), StartedRequest<T>> {
         // INVARIANT: If it is added, the batch owns it, and `complete` is the one for it.
         // SAFETY: By the type invariants, the request is started and in no other list.
         if unsafe { bindings::blk_batch_add(rq.as_raw(), &mut self.inner) } {
@@ -88,7 +88,7 @@ impl<T: Operations> Batch<'_, T> {
 
     /// Ends a request: as one of the batch if it takes it, else alone.
     #[inline]
-    pub fn end(&mut self, rq: Started<T>, result: BlkResult) {
+    pub fn end(&mut self, rq: StartedRequest<T>, result: BlkResult) {
         if result.is_err() {
             rq.end(result);
         } else if let Err(rq) = self.add(rq) {
@@ -97,13 +97,13 @@ impl<T: Operations> Batch<'_, T> {
     }
 }
 
-impl<T: Operations> Default for Batch<'_, T> {
+impl<T: Operations> Default for IoCompletionBatch<'_, T> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<T: Operations> Drop for Batch<'_, T> {
+impl<T: Operations> Drop for IoCompletionBatch<'_, T> {
     #[inline]
     fn drop(&mut self) {
         if self.inner.req_list.head.is_null() {

@@ -22,7 +22,7 @@ mod private {
     pub trait Sealed {}
 }
 
-/// Whether `queue_rq` may sleep; one of [`Atomic`] or [`Sleepable`].
+/// Whether `queue_rq` may sleep; one of [`NonBlocking`] or [`Blocking`].
 ///
 /// It is part of the type of a driver. The tag set is made accordingly, so a driver that sleeps
 /// cannot be used with a tag set that does not let it.
@@ -30,10 +30,10 @@ mod private {
 /// # Examples
 ///
 /// ```
-/// use kernel::block::mq::{Atomic, Context, Sleepable};
+/// use kernel::block::mq::{NonBlocking, Context, Blocking};
 ///
-/// assert!(Sleepable::MAY_SLEEP);
-/// assert!(!Atomic::MAY_SLEEP);
+/// assert!(Blocking::MAY_SLEEP);
+/// assert!(!NonBlocking::MAY_SLEEP);
 /// ```
 pub trait Context: private::Sealed + 'static {
     /// Whether it may.
@@ -41,21 +41,22 @@ pub trait Context: private::Sealed + 'static {
 }
 
 /// `queue_rq` must not sleep. It costs less.
-pub struct Atomic(());
+pub struct NonBlocking(());
 
 /// `queue_rq` may sleep: C's `BLK_MQ_F_BLOCKING`.
 ///
-/// It may wait for memory. All callbacks that may sleep run in a NOIO scope, see [`memalloc_noio`].
-pub struct Sleepable(());
+/// It may wait for memory. All callbacks that may sleep run in a NOIO context, see
+/// [`memalloc_noio`].
+pub struct Blocking(());
 
-impl private::Sealed for Atomic {}
-impl private::Sealed for Sleepable {}
+impl private::Sealed for NonBlocking {}
+impl private::Sealed for Blocking {}
 
-impl Context for Atomic {
+impl Context for NonBlocking {
     const MAY_SLEEP: bool = false;
 }
 
-impl Context for Sleepable {
+impl Context for Blocking {
     const MAY_SLEEP: bool = true;
 }
 
@@ -63,7 +64,7 @@ impl Context for Sleepable {
 ///
 /// Memory that the task allocates meanwhile is not reclaimed by I/O, even with `GFP_KERNEL`. A task
 /// needs that while it serves requests, because such I/O may wait for the disk that it serves. The
-/// callbacks of a [`Sleepable`] driver run in such a scope already; a worker of the driver does
+/// callbacks of a [`Blocking`] driver run in such a scope already; a worker of the driver does
 /// not.
 ///
 /// # Examples
@@ -89,7 +90,7 @@ pub fn memalloc_noio<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Whether the task is in a NOIO scope, as it is inside each callback that may sleep.
+/// Whether the task is in a NOIO context, as it is inside each callback that may sleep.
 #[allow(dead_code)]
 #[inline]
 pub(crate) fn in_memalloc_noio() -> bool {
@@ -117,18 +118,18 @@ pub(super) type Invariant<'q> = PhantomData<fn(&'q ()) -> &'q ()>;
 /// # Examples
 ///
 /// ```
-/// use kernel::block::mq::{Context, Idle, Operations, Scope};
+/// use kernel::block::mq::{Context, IdleRequest, Operations, QueueContext};
 ///
-/// fn wait_a_little<C: Context>(scope: Scope<'_, C>) {
-///     if scope.may_sleep() {
+/// fn wait_a_little<C: Context>(context: QueueContext<'_, C>) {
+///     if context.may_sleep() {
 ///         // ...
 ///     }
 /// }
 ///
-/// fn serve<T: Operations>(rq: Idle<'_, T>) {
-///     let scope = rq.scope();
+/// fn serve<T: Operations>(rq: IdleRequest<'_, T>) {
+///     let context = rq.context();
 ///     let rq = rq.start();
-///     wait_a_little(scope);
+///     wait_a_little(context);
 ///     rq.end(Ok(()));
 /// }
 /// ```
@@ -137,22 +138,22 @@ pub(super) type Invariant<'q> = PhantomData<fn(&'q ()) -> &'q ()>;
 ///
 /// One exists for `'q` only in the task that runs the callback which `'q` stands for. If that may
 /// sleep, it is in a NOIO scope.
-pub struct Scope<'q, C: Context> {
+pub struct QueueContext<'q, C: Context> {
     _callback: Invariant<'q>,
     // Not `Send`, not `Sync`.
     _context: PhantomData<*mut C>,
 }
 
-impl<C: Context> Clone for Scope<'_, C> {
+impl<C: Context> Clone for QueueContext<'_, C> {
     #[inline]
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<C: Context> Copy for Scope<'_, C> {}
+impl<C: Context> Copy for QueueContext<'_, C> {}
 
-impl<C: Context> Scope<'_, C> {
+impl<C: Context> QueueContext<'_, C> {
     /// # Safety
     ///
     /// The caller runs in the callback that the lifetime stands for, by [`run`], and its context is
@@ -178,10 +179,10 @@ impl<C: Context> Scope<'_, C> {
     /// # Examples
     ///
     /// ```
-    /// use kernel::{block::mq::{Context, Scope}, prelude::*};
+    /// use kernel::{block::mq::{Context, QueueContext}, prelude::*};
     ///
-    /// fn remember<C: Context>(tags: &mut KVec<u32>, tag: u32, scope: Scope<'_, C>) -> Result {
-    ///     Ok(tags.push(tag, scope.gfp())?)
+    /// fn remember<C: Context>(tags: &mut KVec<u32>, tag: u32, cx: QueueContext<'_, C>) -> Result {
+    ///     Ok(tags.push(tag, cx.gfp())?)
     /// }
     /// ```
     #[inline]

@@ -5,7 +5,7 @@
 //! C header: [`include/linux/hrtimer.h`](srctree/include/linux/hrtimer.h)
 
 use super::{
-    change::Change,
+    queue_update::QueueUpdate,
     Operations, //
 };
 use crate::{
@@ -33,7 +33,7 @@ use core::{
 pub(super) type Callback =
     unsafe extern "C" fn(*mut bindings::hrtimer) -> bindings::hrtimer_restart;
 
-/// The driver's data of a disk, with the timer behind [`Operations::tick`].
+/// The driver's data of a disk, with the timer behind [`Operations::queue_timer_expired`].
 ///
 /// # Invariants
 ///
@@ -45,7 +45,7 @@ pub(super) type Callback =
 pub(crate) struct DiskData<T: Operations> {
     #[pin]
     data: T::QueueData,
-    change: Arc<Change>,
+    change: Arc<QueueUpdate>,
     /// Whether nothing stops the hardware queues any more.
     unstoppable: Atomic<bool>,
     queue: Atomic<*mut bindings::request_queue>,
@@ -62,7 +62,7 @@ unsafe impl<T: Operations> Sync for DiskData<T> {}
 impl<T: Operations> DiskData<T> {
     pub(super) fn new(
         callback: Callback,
-        change: Arc<Change>,
+        change: Arc<QueueUpdate>,
         data: impl PinInit<T::QueueData, Error>,
     ) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
@@ -105,7 +105,7 @@ impl<T: Operations> DiskData<T> {
     }
 
     /// What keeps the hardware queues of the disk.
-    pub(super) fn change(&self) -> &Change {
+    pub(super) fn change(&self) -> &QueueUpdate {
         &self.change
     }
 

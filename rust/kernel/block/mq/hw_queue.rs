@@ -7,9 +7,9 @@
 use super::{
     context::memalloc_noio,
     disk_data::DiskData,
-    map::QueueKind,
+    queue_map::QueueType,
     Operations,
-    Queues, //
+    RequestQueue, //
 };
 use crate::{
     bindings,
@@ -33,17 +33,17 @@ use core::{
 ///
 /// ```
 /// use kernel::{
-///     block::mq::{HwQueue, Operations, QueueKind, RequestList, Started},
+///     block::mq::{HwQueue, Operations, QueueType, RequestList, StartedRequest},
 ///     sync::SpinLock,
 /// };
 ///
 /// /// What the driver keeps for each hardware queue: the requests that are to be polled for.
 /// struct Polled<T: Operations>(SpinLock<RequestList<T>>);
 ///
-/// fn keep<T: Operations<HwData = Polled<T>>>(hw: HwQueue<'_, T>, rq: Started<T>) {
-///     match hw.kind() {
-///         QueueKind::Poll => hw.data().0.lock().push_back(rq),
-///         QueueKind::Default | QueueKind::Read => rq.end(Ok(())),
+/// fn keep<T: Operations<HwData = Polled<T>>>(hw: HwQueue<'_, T>, rq: StartedRequest<T>) {
+///     match hw.queue_type() {
+///         QueueType::Poll => hw.data().0.lock().push_back(rq),
+///         QueueType::Default | QueueType::Read => rq.end(Ok(())),
 ///     }
 /// }
 /// ```
@@ -110,29 +110,29 @@ impl<'q, T: Operations> HwQueue<'q, T> {
 
     /// What the queue is for.
     #[inline]
-    pub fn kind(self) -> QueueKind {
+    pub fn queue_type(self) -> QueueType {
         // SAFETY: By the type invariant.
-        QueueKind::from_raw(unsafe { (*self.hctx.as_ptr()).type_ })
+        QueueType::from_raw(unsafe { (*self.hctx.as_ptr()).type_ })
     }
 
     /// What the driver keeps for this queue.
     #[inline]
     pub fn data(self) -> &'q T::HwData {
         // SAFETY: By the type invariant.
-        let slot = unsafe { (*self.hctx.as_ptr()).driver_data }.cast::<Slot<T>>();
-        // SAFETY: By the type invariant, `init_hctx` has set it, as `Retired::install` does, and
-        // the slot is not dropped for `'q`.
+        let slot = unsafe { (*self.hctx.as_ptr()).driver_data }.cast::<HwDataNode<T>>();
+        // SAFETY: By the type invariant, `init_hctx` has set it, as `DeferredFree::install` does,
+        // and the slot is not dropped for `'q`.
         unsafe { &(*slot).data }
     }
 
     /// All hardware queues of the disk.
     #[inline]
-    pub fn all(self) -> Queues<'q, T> {
+    pub fn request_queue(self) -> RequestQueue<'q, T> {
         // SAFETY: By the type invariant, this is a queue of a disk, so that is not null.
         let queue = unsafe { NonNull::new_unchecked(self.queue()) };
         // SAFETY: By the type invariant, the data of the disk is not dropped for `'q`. A disk that
         // is removed waits for its callbacks before it cancels the timer.
-        unsafe { Queues::from_raw(queue) }
+        unsafe { RequestQueue::from_raw(queue) }
     }
 
     /// What the driver keeps for the disk.
@@ -146,12 +146,12 @@ impl<'q, T: Operations> HwQueue<'q, T> {
 
 /// A hardware queue as C knows it even while it is taken down and made again.
 #[derive(Clone, Copy, PartialEq)]
-struct Place {
+struct HwQueueId {
     queue: *const bindings::request_queue,
     index: u32,
 }
 
-impl Place {
+impl HwQueueId {
     /// # Safety
     ///
     /// `hctx` is valid and has its index.
@@ -166,17 +166,17 @@ impl Place {
 
 /// The allocation that holds the driver's data of a hardware queue.
 #[pin_data]
-struct Slot<T: Operations> {
-    place: Place,
-    /// The next in the list of [`Retired`].
-    next: *mut Slot<T>,
+struct HwDataNode<T: Operations> {
+    place: HwQueueId,
+    /// The next in the list of [`DeferredFree`].
+    next: *mut HwDataNode<T>,
     #[pin]
     data: T::HwData,
 }
 
-impl<T: Operations> Slot<T> {
+impl<T: Operations> HwDataNode<T> {
     /// Makes the data for `place` by `init`.
-    fn new(place: Place, init: impl PinInit<T::HwData, Error>) -> Result<*mut Self> {
+    fn new(place: HwQueueId, init: impl PinInit<T::HwData, Error>) -> Result<*mut Self> {
         const_assert!(size_of::<Self>() <= MAX_SIZE);
         let slot = KBox::try_pin_init(
             try_pin_init!(Self {
@@ -196,9 +196,9 @@ impl<T: Operations> Slot<T> {
 /// # Invariants
 ///
 /// It owns all slots of the chain, which ends with null.
-pub(super) struct Chain<T: Operations>(*mut Slot<T>);
+pub(super) struct HwDataList<T: Operations>(*mut HwDataNode<T>);
 
-impl<T: Operations> Chain<T> {
+impl<T: Operations> HwDataList<T> {
     fn new() -> Self {
         // INVARIANT: There is none.
         Self(ptr::null_mut())
@@ -212,8 +212,8 @@ impl<T: Operations> Chain<T> {
     ///
     /// # Safety
     ///
-    /// [`Slot::new`] has made it, and no chain owns it.
-    unsafe fn push(&mut self, slot: *mut Slot<T>) {
+    /// [`HwDataNode::new`] has made it, and no chain owns it.
+    unsafe fn push(&mut self, slot: *mut HwDataNode<T>) {
         // SAFETY: By the safety requirement; callbacks look at the data only.
         unsafe { (*slot).next = self.0 };
         // INVARIANT: By the safety requirement.
@@ -221,7 +221,7 @@ impl<T: Operations> Chain<T> {
     }
 
     /// Gives up the slot for `place` that came last.
-    fn take(&mut self, place: Place) -> Option<*mut Slot<T>> {
+    fn take(&mut self, place: HwQueueId) -> Option<*mut HwDataNode<T>> {
         let mut link = &raw mut self.0;
         loop {
             // SAFETY: By the type invariant, as `link` points to the head or to `next` in a slot.
@@ -248,9 +248,9 @@ impl<T: Operations> Chain<T> {
 }
 
 // SAFETY: The chain owns its slots, and `HwData` is `Send`.
-unsafe impl<T: Operations> Send for Chain<T> {}
+unsafe impl<T: Operations> Send for HwDataList<T> {}
 
-impl<T: Operations> Drop for Chain<T> {
+impl<T: Operations> Drop for HwDataList<T> {
     fn drop(&mut self) {
         while !self.0.is_null() {
             // SAFETY: By the type invariant, the chain owns the slot, which `install` has made.
@@ -264,7 +264,7 @@ impl<T: Operations> Drop for Chain<T> {
 }
 
 /// The name of a lock class, which has one address, as that of tag sets.
-static RETIRED_NAME: &CStr = c"block_mq_retired";
+static DEFERRED_NAME: &CStr = c"block_mq_retired";
 
 /// The data of hardware queues that are gone, while it may still be needed.
 ///
@@ -275,15 +275,15 @@ static RETIRED_NAME: &CStr = c"block_mq_retired";
 /// Also, the queue may be there again before that, for want of anything new: see
 /// [`Self::install`].
 #[pin_data]
-pub(super) struct Retired<T: Operations> {
+pub(super) struct DeferredFree<T: Operations> {
     #[pin]
-    chain: SpinLock<Chain<T>>,
+    chain: SpinLock<HwDataList<T>>,
 }
 
-impl<T: Operations> Retired<T> {
+impl<T: Operations> DeferredFree<T> {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            chain <- SpinLock::new(Chain::new(), RETIRED_NAME, static_lock_class!()),
+            chain <- SpinLock::new(HwDataList::new(), DEFERRED_NAME, static_lock_class!()),
         })
     }
 
@@ -302,12 +302,12 @@ impl<T: Operations> Retired<T> {
         make: impl Fn() -> I,
     ) -> Result {
         // SAFETY: By the safety requirement.
-        let place = unsafe { Place::of(hctx) };
-        let slot = match Slot::<T>::new(place, make()) {
+        let place = unsafe { HwQueueId::of(hctx) };
+        let slot = match HwDataNode::<T>::new(place, make()) {
             Ok(slot) => slot,
             Err(error) => {
                 let old = self.chain.lock().take(place).ok_or(error)?;
-                Slot::new(place, make())
+                HwDataNode::new(place, make())
                     // SAFETY: `take` took it off the chain.
                     .inspect(|_| unsafe { self.chain.lock().push(old) })
                     .unwrap_or(old)
@@ -327,14 +327,14 @@ impl<T: Operations> Retired<T> {
     /// `hctx` is valid, [`Self::install`] succeeded for it, and no callback for it begins any more.
     pub(super) unsafe fn retire(&self, hctx: *mut bindings::blk_mq_hw_ctx) {
         // SAFETY: By the safety requirement.
-        let slot = unsafe { (*hctx).driver_data }.cast::<Slot<T>>();
+        let slot = unsafe { (*hctx).driver_data }.cast::<HwDataNode<T>>();
         // SAFETY: By the safety requirement, this is what `install` has hung there. C calls this
         // once for each success of it, so no chain owns the slot.
         unsafe { self.chain.lock().push(slot) };
     }
 
     /// Gives up all that was retired before, which callbacks that run may still need.
-    pub(super) fn take(&self) -> Chain<T> {
-        mem::replace(&mut *self.chain.lock(), Chain::new())
+    pub(super) fn take(&self) -> HwDataList<T> {
+        mem::replace(&mut *self.chain.lock(), HwDataList::new())
     }
 }

@@ -5,18 +5,18 @@
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
 use super::{
-    Batch,
-    Completing,
+    CompletingRequest,
     Context,
     HwQueue,
-    Idle,
+    IdleRequest,
+    IoCompletionBatch,
     PlugList,
-    Queues,
-    Refused,
+    QueueResult,
     RequestList,
+    RequestQueue,
     RequestTimer,
-    Started,
-    TimedOut,
+    StartedRequest,
+    TimedOutRequest,
     TimeoutAction, //
 };
 use crate::{
@@ -40,7 +40,7 @@ use crate::{
 ///
 /// #[vtable]
 /// impl Operations for Late {
-///     type Context = Atomic;
+///     type Context = NonBlocking;
 ///     type TagSetData = ();
 ///     type QueueData = ();
 ///     type HwData = ();
@@ -53,12 +53,12 @@ use crate::{
 ///
 ///     fn init_request(_: &()) -> impl PinInit<()> {}
 ///
-///     fn queue_rq<'q>(rq: Idle<'q, Self>, _last: bool) -> Result<(), Refused<'q, Self>> {
+///     fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _last: bool) -> QueueResult<'q, Self> {
 ///         rq.start().delay(Delta::from_millis(1));
 ///         Ok(())
 ///     }
 ///
-///     fn expired(rq: Started<Self>) {
+///     fn timer_expired(rq: StartedRequest<Self>) {
 ///         rq.end(Ok(()));
 ///     }
 /// }
@@ -69,7 +69,8 @@ use crate::{
 /// ```
 #[vtable]
 pub trait Operations: Sized + 'static {
-    /// Whether `queue_rq` may sleep: [`Sleepable`](super::Sleepable) or [`Atomic`](super::Atomic).
+    /// Whether `queue_rq` may sleep: [`Blocking`](super::Blocking) or
+    /// [`NonBlocking`](super::NonBlocking).
     type Context: Context;
 
     /// What the driver keeps per tag set.
@@ -125,7 +126,7 @@ pub trait Operations: Sized + 'static {
     ///         }
     ///         Ok(index)
     ///     }
-    /// #   type Context = Sleepable;
+    /// #   type Context = Blocking;
     /// #   type TagSetData = ();
     /// #   type RequestData = ();
     /// #   type Timer = NoTimer;
@@ -133,7 +134,7 @@ pub trait Operations: Sized + 'static {
     /// #   fn init_request(_: &()) -> impl PinInit<()> {}
     ///     // ...
     ///
-    ///     fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+    ///     fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
     ///         assert_eq!(*rq.hw_queue().data(), rq.hw_queue().index());
     ///         rq.start().end(Ok(()));
     ///         Ok(())
@@ -177,7 +178,7 @@ pub trait Operations: Sized + 'static {
     ///
     /// A request that is refused is owned by the block layer again, which queues it again or fails
     /// it depending on the status.
-    fn queue_rq<'q>(rq: Idle<'q, Self>, last: bool) -> Result<(), Refused<'q, Self>>;
+    fn queue_rq<'q>(rq: IdleRequest<'q, Self>, last: bool) -> QueueResult<'q, Self>;
 
     /// Serves several requests of one disk, not all of one hardware queue.
     ///
@@ -192,48 +193,48 @@ pub trait Operations: Sized + 'static {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Ends a request after [`Started::complete`].
+    /// Ends a request after [`StartedRequest::complete`].
     ///
     /// Runs in soft interrupt context, or directly in that of the caller of `complete`. Must not
     /// sleep.
-    fn complete(_rq: Completing<Self>) {
+    fn complete(_rq: CompletingRequest<Self>) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Goes on with a request after [`Started::delay`].
+    /// Goes on with a request after [`StartedRequest::delay`].
     ///
     /// Runs in hard interrupt context. Must not sleep.
-    fn expired(_rq: Started<Self>) {
+    fn timer_expired(_rq: StartedRequest<Self>) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Goes on with requests that have waited in a [`DelayLine`](super::DelayLine).
+    /// Goes on with requests that have waited in a [`DelayQueue`](super::DelayQueue).
     ///
     /// Runs in hard interrupt context. Must not sleep.
-    fn due(_requests: RequestList<Self>) {
+    fn delay_expired(_requests: RequestList<Self>) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
     /// Ends requests of a polled hardware queue that are done, and returns how many.
     ///
     /// Must not sleep.
-    fn poll<'q>(_hw: HwQueue<'q, Self>, _batch: &mut Batch<'_, Self>) -> u32 {
+    fn poll<'q>(_hw: HwQueue<'q, Self>, _batch: &mut IoCompletionBatch<'_, Self>) -> u32 {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Goes on after [`Queues::tick_after`].
+    /// Goes on after [`RequestQueue::start_timer`].
     ///
     /// Runs in hard interrupt context. Must not sleep.
-    fn tick(_queues: Queues<'_, Self>) {
+    fn queue_timer_expired(_queues: RequestQueue<'_, Self>) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
     /// Decides about a request that has not ended within the timeout of the tag set.
     ///
     /// May sleep. It can run while the owner of the request ends it, so what it sees is the shared
-    /// view only; see [`TimedOut`] for the ways to take the request over. Without that, the answer
-    /// is to ask for more time.
-    fn timeout<'t>(_rq: TimedOut<'t, Self>) -> TimeoutAction<'t> {
+    /// view only; see [`TimedOutRequest`] for the ways to take the request over. Without that, the
+    /// answer is to ask for more time.
+    fn timeout<'t>(_rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 }

@@ -16,25 +16,26 @@ mod completing;
 
 mod view;
 
-mod command;
+mod pdu;
 
 mod timer;
 
-pub(super) use self::command::{
-    command_size,
-    Command,
+pub(super) use self::pdu::{
+    cmd_size,
+    RequestPdu,
     OWNED, //
 };
 pub use self::{
-    completing::Completing,
+    completing::CompletingRequest,
     idle::{
-        Idle,
-        Refused, //
+        IdleRequest,
+        QueueResult,
+        RejectedRequest, //
     },
-    started::Started,
+    started::StartedRequest,
     timeout::{
-        Overdue,
-        TimedOut,
+        OverdueRequest,
+        TimedOutRequest,
         TimeoutAction, //
     },
     timer::{

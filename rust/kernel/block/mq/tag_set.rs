@@ -6,8 +6,8 @@
 
 use super::{
     disk_data::DiskData,
-    hw_queue::Chain,
-    shared::Shared,
+    hw_queue::HwDataList,
+    tag_set_inner::TagSetInner,
     vtable::Vtable,
     Context,
     Operations,
@@ -46,7 +46,7 @@ static RESIZE_NAME: &CStr = c"block_mq_resize";
 /// # struct Driver;
 /// # #[vtable]
 /// # impl Operations for Driver {
-/// #     type Context = Sleepable;
+/// #     type Context = Blocking;
 /// #     type TagSetData = ();
 /// #     type QueueData = u32;
 /// #     type HwData = ();
@@ -59,7 +59,7 @@ static RESIZE_NAME: &CStr = c"block_mq_resize";
 /// #
 /// #     fn init_request(_: &()) -> impl PinInit<()> {}
 /// #
-/// #     fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+/// #     fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
 /// #         rq.start().end(Ok(()));
 /// #         Ok(())
 /// #     }
@@ -89,7 +89,7 @@ pub struct TagSet<T: Operations> {
 #[pin_data(PinnedDrop)]
 struct Set<T: Operations> {
     #[pin]
-    shared: Shared<T>,
+    shared: TagSetInner<T>,
     /// Held while hardware queues come or go other than under locks of C, until callbacks do not
     /// need any more what was retired meanwhile.
     #[pin]
@@ -127,7 +127,7 @@ impl<T: Operations> TagSet<T> {
         let set = LateDrop::new(
             pin,
             try_pin_init!(&this in Set {
-                shared <- Shared::new(counts, data),
+                shared <- TagSetInner::new(counts, data),
                 resize <- Mutex::new((), RESIZE_NAME, static_lock_class!()),
                 // INVARIANT: `shared` is initialised, and `this` does not move.
                 inner <- Opaque::try_ffi_init(move |slot: *mut bindings::blk_mq_tag_set| {
@@ -223,7 +223,11 @@ impl<T: Operations> TagSet<T> {
         &self,
         data: impl PinInit<T::QueueData, Error>,
     ) -> impl PinInit<DiskData<T>, Error> {
-        DiskData::new(Vtable::<T>::tick, self.set.shared.change.clone(), data)
+        DiskData::new(
+            Vtable::<T>::queue_timer_expired,
+            self.set.shared.change.clone(),
+            data,
+        )
     }
 
     /// Runs `f`, which makes or exits hardware queues, while their number does not change.
@@ -251,7 +255,7 @@ impl<T: Operations> TagSet<T> {
     /// What [`Self::reap`] drops, no callback needing it any more.
     ///
     /// `resize` is held. To drop it is code of the driver, which `resize` is not held for.
-    fn gone(&self) -> Chain<T> {
+    fn gone(&self) -> HwDataList<T> {
         let gone = self.set.shared.retired.take();
         if !gone.is_empty() {
             self.wait_for_callbacks();

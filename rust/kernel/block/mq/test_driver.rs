@@ -3,11 +3,11 @@
 //! The driver that tests use, whose requests end at once.
 
 use super::{
-    Idle,
+    Blocking, //
+    IdleRequest,
     NoTimer,
     Operations,
-    Refused,
-    Sleepable, //
+    QueueResult,
 };
 use crate::prelude::*;
 
@@ -15,7 +15,7 @@ pub(super) struct Driver;
 
 #[vtable]
 impl Operations for Driver {
-    type Context = Sleepable;
+    type Context = Blocking;
     type TagSetData = ();
     type QueueData = ();
     type HwData = ();
@@ -28,7 +28,7 @@ impl Operations for Driver {
 
     fn init_request(_: &()) -> impl PinInit<()> {}
 
-    fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+    fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
         rq.start().end(Ok(()));
         Ok(())
     }

@@ -10,18 +10,18 @@ use super::{
         memalloc_noio, //
     },
     disk_data::DiskData,
-    request::Command,
-    shared::Shared,
-    Batch,
-    Completing,
+    request::RequestPdu,
+    tag_set_inner::TagSetInner,
+    CompletingRequest,
     HwQueue,
-    Idle,
+    IdleRequest,
+    IoCompletionBatch,
     Operations,
     PlugList,
-    Queues,
     Request,
-    Started,
-    TimedOut, //
+    RequestQueue,
+    StartedRequest,
+    TimedOutRequest, //
 };
 use crate::{
     bindings,
@@ -70,7 +70,7 @@ impl<T: Operations> Vtable<T> {
         init_hctx: Some(Self::init_hctx),
         exit_hctx: Some(Self::exit_hctx),
         init_request: Some(Self::init_request),
-        exit_request: if core::mem::needs_drop::<Command<T>>() {
+        exit_request: if core::mem::needs_drop::<RequestPdu<T>>() {
             Some(Self::exit_request)
         } else {
             None
@@ -97,7 +97,7 @@ impl<T: Operations> Vtable<T> {
         let rq = unsafe { (*data).rq };
         // SAFETY: C gives the driver a request that is not started, and is in a read section of
         // RCU, or of the tag set's SRCU, around this callback.
-        let rq = unsafe { Idle::from_raw(rq) };
+        let rq = unsafe { IdleRequest::from_raw(rq) };
         // SAFETY: C lends `data` to this callback.
         let last = unsafe { (*data).last };
         context::run::<T::Context, _>(|| match T::queue_rq(rq, last) {
@@ -134,40 +134,40 @@ impl<T: Operations> Vtable<T> {
     ///
     /// See [`Vtable`].
     unsafe extern "C" fn complete(rq: *mut bindings::request) {
-        // SAFETY: C gives back what `Started::complete` gave it.
-        T::complete(unsafe { Completing::from_raw(rq) })
+        // SAFETY: C gives back what `StartedRequest::complete` gave it.
+        T::complete(unsafe { CompletingRequest::from_raw(rq) })
     }
 
     /// # Safety
     ///
-    /// C calls it for a timer in a request that [`Started::delay`] has started.
-    unsafe extern "C" fn expired(timer: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
+    /// C calls it for a timer in a request that [`StartedRequest::delay`] has started.
+    unsafe extern "C" fn timer_expired(timer: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
         // SAFETY: By the safety requirement.
-        let command = unsafe { Command::<T>::of_timer(timer) };
+        let command = unsafe { RequestPdu::<T>::of_timer(timer) };
         // SAFETY: By the safety requirement, it is the private part of a request.
         let rq = unsafe { Request::of_command(command) };
         // SAFETY: `delay` gave up ownership to this callback.
-        let rq = unsafe { Started::from_raw(rq) };
+        let rq = unsafe { StartedRequest::from_raw(rq) };
         // Every driver has this function; `delay` is only for those that have the other.
-        if T::HAS_EXPIRED {
-            T::expired(rq);
+        if T::HAS_TIMER_EXPIRED {
+            T::timer_expired(rq);
         }
         bindings::hrtimer_restart::HRTIMER_NORESTART
     }
 
     /// # Safety
     ///
-    /// C calls it for the timer of a disk that [`Queues::tick_after`] has started.
-    pub(super) unsafe extern "C" fn tick(
+    /// C calls it for the timer of a disk that [`RequestQueue::start_timer`] has started.
+    pub(super) unsafe extern "C" fn queue_timer_expired(
         timer: *mut bindings::hrtimer,
     ) -> bindings::hrtimer_restart {
         // SAFETY: By the safety requirement.
         let queue = unsafe { DiskData::<T>::queue_of(timer) };
         // SAFETY: By the safety requirement. The timer is cancelled, which waits for this callback,
         // before the disk goes.
-        let queues = unsafe { Queues::from_raw(queue) };
-        if T::HAS_TICK {
-            T::tick(queues);
+        let queues = unsafe { RequestQueue::from_raw(queue) };
+        if T::HAS_QUEUE_TIMER_EXPIRED {
+            T::queue_timer_expired(queues);
         }
         bindings::hrtimer_restart::HRTIMER_NORESTART
     }
@@ -178,7 +178,7 @@ impl<T: Operations> Vtable<T> {
     unsafe extern "C" fn timeout(rq: *mut bindings::request) -> bindings::blk_eh_timer_return {
         // SAFETY: C holds a reference to the request, as it found it through its tag, and has
         // waited for `queue_rq` to return.
-        let rq = unsafe { TimedOut::from_raw(rq) };
+        let rq = unsafe { TimedOutRequest::from_raw(rq) };
         memalloc_noio(|| T::timeout(rq).as_raw())
     }
 
@@ -197,8 +197,8 @@ impl<T: Operations> Vtable<T> {
         let hw = unsafe { HwQueue::from_raw(hctx) };
         let ended = memalloc_noio(|| match NonNull::new(batch) {
             // SAFETY: C lends it to this callback, and ends what is in it afterwards.
-            Some(batch) => T::poll(hw, unsafe { Batch::lent(batch) }),
-            None => T::poll(hw, &mut Batch::new()),
+            Some(batch) => T::poll(hw, unsafe { IoCompletionBatch::lent(batch) }),
+            None => T::poll(hw, &mut IoCompletionBatch::new()),
         });
         ended.try_into().unwrap_or(c_int::MAX)
     }
@@ -212,7 +212,7 @@ impl<T: Operations> Vtable<T> {
         index: c_uint,
     ) -> c_int {
         // SAFETY: C hands on the `driver_data` of the tag set, which outlives its queues.
-        let shared = unsafe { &*shared.cast::<Shared<T>>() };
+        let shared = unsafe { &*shared.cast::<TagSetInner<T>>() };
         // SAFETY: C initialises a hardware queue, which has a queue.
         let queue = unsafe { (*hctx).queue };
         // SAFETY: The queue is that of a disk, whose data was there before, and outlives it.
@@ -240,7 +240,7 @@ impl<T: Operations> Vtable<T> {
         // SAFETY: As above; that has a tag set.
         let set = unsafe { (*queue).tag_set };
         // SAFETY: The tag set outlives its queues.
-        let shared = unsafe { Shared::<T>::from_raw(set) };
+        let shared = unsafe { TagSetInner::<T>::from_raw(set) };
         // SAFETY: C calls this once for each success of `init_hctx`, when no request can enter the
         // queue any more.
         unsafe { shared.retired.retire(hctx) };
@@ -261,11 +261,11 @@ impl<T: Operations> Vtable<T> {
         _node: c_int,
     ) -> c_int {
         // SAFETY: C initialises a request of the tag set.
-        let shared = unsafe { Shared::<T>::from_raw(set) };
+        let shared = unsafe { TagSetInner::<T>::from_raw(set) };
         memalloc_noio(|| {
-            let init = Command::<T>::new(Self::expired, T::init_request(&shared.data));
+            let init = RequestPdu::<T>::new(Self::timer_expired, T::init_request(&shared.data));
             // SAFETY: C initialises a request.
-            let command = unsafe { Request::command_of(Request::cast_from(rq)) };
+            let command = unsafe { Request::pdu_of(Request::cast_from(rq)) };
             // SAFETY: The private part is allocated, as `cmd_size` says, and not initialised. It
             // does not move.
             unsafe { pin_init::raw_init(command, init) }
@@ -283,7 +283,7 @@ impl<T: Operations> Vtable<T> {
     ) {
         memalloc_noio(|| {
             // SAFETY: C exits a request.
-            let command = unsafe { Request::<T>::command_of(Request::cast_from(rq)) };
+            let command = unsafe { Request::<T>::pdu_of(Request::cast_from(rq)) };
             // SAFETY: C calls this once for each `init_request`, for a request that is not in use.
             unsafe { command.drop_in_place() }
         });
@@ -294,7 +294,7 @@ impl<T: Operations> Vtable<T> {
     /// See [`Vtable`].
     unsafe extern "C" fn map_queues(set: *mut bindings::blk_mq_tag_set) {
         // SAFETY: C asks for the maps of a tag set.
-        let shared = unsafe { Shared::<T>::from_raw(set) };
+        let shared = unsafe { TagSetInner::<T>::from_raw(set) };
         // After a failure, when C has exited what it had made.
         shared.reserves.take_back();
         // SAFETY: As above. C does not use the maps meanwhile.

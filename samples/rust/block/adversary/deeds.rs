@@ -15,7 +15,7 @@ use kernel::{
             GenDiskBuilder,
             NewDisk, //
         },
-        mq::Batch,
+        mq::IoCompletionBatch,
         BlkStatus,
         Sector,
         Sectors, //
@@ -96,7 +96,7 @@ fn end_doomed<T: Kind>(world: &World<T>, place: Place, chance: &mut Chance) {
         match chance.below(8) {
             0 => rq.requeue(),
             1 => rq.end(Err(BlkStatus::IOERR)),
-            2 => Batch::new().end(rq, Ok(())),
+            2 => IoCompletionBatch::new().end(rq, Ok(())),
             // So do all others.
             3 => return,
             _ => rq.end(Ok(())),

@@ -16,20 +16,20 @@ use super::{
 use kernel::{
     block::mq::{
         self,
-        Batch,
-        Completing,
-        DelayLine,
+        Blocking,
+        CompletingRequest,
+        DelayQueue,
         HwQueue,
-        Idle,
+        IdleRequest,
+        IoCompletionBatch,
         NoTimer,
         Operations,
         PlugList,
-        Queues,
-        Refused,
+        QueueResult,
         RequestList,
-        Sleepable,
-        Started,
-        TimedOut,
+        RequestQueue,
+        StartedRequest,
+        TimedOutRequest,
         TimeoutAction,
         Timer, //
     },
@@ -65,7 +65,7 @@ macro_rules! driver {
                 requests::init_request(set)
             }
 
-            fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+            fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
                 requests::queue_rq(rq, Place::QueueRq)
             }
 
@@ -76,12 +76,12 @@ macro_rules! driver {
 
 driver! {
     /// All that is optional is missing.
-    Bare: mq::Atomic, NoTimer {}
+    Bare: mq::NonBlocking, NoTimer {}
 }
 
 driver! {
     /// All there is, where nothing may sleep.
-    Full: mq::Atomic, Timer {
+    Full: mq::NonBlocking, Timer {
         fn queue_rqs<'q>(rqs: &mut PlugList<'q, Self>) {
             requests::queue_rqs(rqs)
         }
@@ -90,27 +90,27 @@ driver! {
             requests::commit_rqs(hw)
         }
 
-        fn complete(rq: Completing<Self>) {
+        fn complete(rq: CompletingRequest<Self>) {
             requests::complete(rq)
         }
 
-        fn expired(rq: Started<Self>) {
-            requests::expired(rq)
+        fn timer_expired(rq: StartedRequest<Self>) {
+            requests::timer_expired(rq)
         }
 
-        fn due(requests: RequestList<Self>) {
-            requests::due(requests)
+        fn delay_expired(requests: RequestList<Self>) {
+            requests::delay_expired(requests)
         }
 
-        fn poll<'q>(hw: HwQueue<'q, Self>, batch: &mut Batch<'_, Self>) -> u32 {
+        fn poll<'q>(hw: HwQueue<'q, Self>, batch: &mut IoCompletionBatch<'_, Self>) -> u32 {
             requests::poll(hw, batch)
         }
 
-        fn tick(queues: Queues<'_, Self>) {
-            requests::tick(queues)
+        fn queue_timer_expired(queues: RequestQueue<'_, Self>) {
+            requests::queue_timer_expired(queues)
         }
 
-        fn timeout<'t>(rq: TimedOut<'t, Self>) -> TimeoutAction<'t> {
+        fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
             requests::timeout(rq)
         }
     }
@@ -118,7 +118,7 @@ driver! {
 
 driver! {
     /// All there is, where `queue_rq` may sleep.
-    Sleepy: Sleepable, Timer {
+    Sleepy: Blocking, Timer {
         fn queue_rqs<'q>(rqs: &mut PlugList<'q, Self>) {
             requests::queue_rqs(rqs)
         }
@@ -127,27 +127,27 @@ driver! {
             requests::commit_rqs(hw)
         }
 
-        fn complete(rq: Completing<Self>) {
+        fn complete(rq: CompletingRequest<Self>) {
             requests::complete(rq)
         }
 
-        fn expired(rq: Started<Self>) {
-            requests::expired(rq)
+        fn timer_expired(rq: StartedRequest<Self>) {
+            requests::timer_expired(rq)
         }
 
-        fn due(requests: RequestList<Self>) {
-            requests::due(requests)
+        fn delay_expired(requests: RequestList<Self>) {
+            requests::delay_expired(requests)
         }
 
-        fn poll<'q>(hw: HwQueue<'q, Self>, batch: &mut Batch<'_, Self>) -> u32 {
+        fn poll<'q>(hw: HwQueue<'q, Self>, batch: &mut IoCompletionBatch<'_, Self>) -> u32 {
             requests::poll(hw, batch)
         }
 
-        fn tick(queues: Queues<'_, Self>) {
-            requests::tick(queues)
+        fn queue_timer_expired(queues: RequestQueue<'_, Self>) {
+            requests::queue_timer_expired(queues)
         }
 
-        fn timeout<'t>(rq: TimedOut<'t, Self>) -> TimeoutAction<'t> {
+        fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
             requests::timeout(rq)
         }
     }
@@ -155,12 +155,12 @@ driver! {
 
 driver! {
     /// Requests end when they are polled for, or time out.
-    Polled: mq::Atomic, NoTimer {
-        fn poll<'q>(hw: HwQueue<'q, Self>, batch: &mut Batch<'_, Self>) -> u32 {
+    Polled: mq::NonBlocking, NoTimer {
+        fn poll<'q>(hw: HwQueue<'q, Self>, batch: &mut IoCompletionBatch<'_, Self>) -> u32 {
             requests::poll(hw, batch)
         }
 
-        fn timeout<'t>(rq: TimedOut<'t, Self>) -> TimeoutAction<'t> {
+        fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
             requests::timeout(rq)
         }
     }
@@ -179,23 +179,23 @@ impl Kind for Bare {
         Ok(())
     }
 
-    fn wait_in(_: &(), rq: Started<Self>) -> Result<(), Started<Self>> {
+    fn wait_in(_: &(), rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
         Err(rq)
     }
 
-    fn wait(rq: Started<Self>, _: Delta) -> Result<(), Started<Self>> {
+    fn wait(rq: StartedRequest<Self>, _: Delta) -> Result<(), StartedRequest<Self>> {
         Err(rq)
     }
 
-    fn park(rq: Started<Self>) -> Result<(), Started<Self>> {
+    fn leave_in_flight(rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
         Err(rq)
     }
 
-    fn hand_over(rq: Started<Self>) -> Result<(), Started<Self>> {
+    fn hand_over(rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
         Err(rq)
     }
 
-    fn pause(queues: Queues<'_, Self>, _: Delta) {
+    fn pause(queues: RequestQueue<'_, Self>, _: Delta) {
         queues.stop();
         queues.start();
     }
@@ -214,24 +214,24 @@ impl Kind for Polled {
         Ok(())
     }
 
-    fn wait_in(_: &(), rq: Started<Self>) -> Result<(), Started<Self>> {
+    fn wait_in(_: &(), rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
         Err(rq)
     }
 
-    fn wait(rq: Started<Self>, _: Delta) -> Result<(), Started<Self>> {
+    fn wait(rq: StartedRequest<Self>, _: Delta) -> Result<(), StartedRequest<Self>> {
         Err(rq)
     }
 
-    fn park(rq: Started<Self>) -> Result<(), Started<Self>> {
-        rq.park();
+    fn leave_in_flight(rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
+        rq.leave_in_flight();
         Ok(())
     }
 
-    fn hand_over(rq: Started<Self>) -> Result<(), Started<Self>> {
+    fn hand_over(rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
         Err(rq)
     }
 
-    fn pause(queues: Queues<'_, Self>, _: Delta) {
+    fn pause(queues: RequestQueue<'_, Self>, _: Delta) {
         queues.stop();
         queues.start();
     }
@@ -243,41 +243,44 @@ macro_rules! with_all {
         impl Kind for $name {
             const NAME: &'static str = $text;
 
-            type Line = Arc<DelayLine<Self>>;
+            type Line = Arc<DelayQueue<Self>>;
 
             fn orphan() -> Disk<Self> {
                 Disk { world: None }
             }
 
             fn line(delay: Delta) -> Result<Self::Line> {
-                Ok(Arc::new(DelayLine::new(delay)?, GFP_KERNEL)?)
+                Ok(Arc::new(DelayQueue::new(delay)?, GFP_KERNEL)?)
             }
 
-            fn wait_in(line: &Self::Line, rq: Started<Self>) -> Result<(), Started<Self>> {
+            fn wait_in(
+                line: &Self::Line,
+                rq: StartedRequest<Self>,
+            ) -> Result<(), StartedRequest<Self>> {
                 let mut requests = RequestList::new();
                 requests.push_back(rq);
                 line.push(&mut requests);
                 Ok(())
             }
 
-            fn wait(rq: Started<Self>, delay: Delta) -> Result<(), Started<Self>> {
+            fn wait(rq: StartedRequest<Self>, delay: Delta) -> Result<(), StartedRequest<Self>> {
                 rq.delay(delay);
                 Ok(())
             }
 
-            fn park(rq: Started<Self>) -> Result<(), Started<Self>> {
-                rq.park();
+            fn leave_in_flight(rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
+                rq.leave_in_flight();
                 Ok(())
             }
 
-            fn hand_over(rq: Started<Self>) -> Result<(), Started<Self>> {
+            fn hand_over(rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
                 rq.complete();
                 Ok(())
             }
 
-            fn pause(queues: Queues<'_, Self>, delay: Delta) {
+            fn pause(queues: RequestQueue<'_, Self>, delay: Delta) {
                 queues.stop();
-                queues.tick_after(delay);
+                queues.start_timer(delay);
             }
         }
     };

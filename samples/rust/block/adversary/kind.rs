@@ -5,8 +5,8 @@
 use kernel::{
     block::mq::{
         Operations,
-        Queues,
-        Started, //
+        RequestQueue,
+        StartedRequest, //
     },
     prelude::*,
     time::Delta, //
@@ -29,17 +29,17 @@ pub(crate) trait Kind: Operations {
     fn line(delay: Delta) -> Result<Self::Line>;
 
     /// Has the request wait in a line.
-    fn wait_in(line: &Self::Line, rq: Started<Self>) -> Result<(), Started<Self>>;
+    fn wait_in(line: &Self::Line, rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>>;
 
     /// Has the request wait for its own timer.
-    fn wait(rq: Started<Self>, delay: Delta) -> Result<(), Started<Self>>;
+    fn wait(rq: StartedRequest<Self>, delay: Delta) -> Result<(), StartedRequest<Self>>;
 
     /// Lets go of the request until it times out.
-    fn park(rq: Started<Self>) -> Result<(), Started<Self>>;
+    fn leave_in_flight(rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>>;
 
     /// Has the request completed elsewhere.
-    fn hand_over(rq: Started<Self>) -> Result<(), Started<Self>>;
+    fn hand_over(rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>>;
 
     /// Stops the queues until their timer starts them again, or does nothing.
-    fn pause(queues: Queues<'_, Self>, delay: Delta);
+    fn pause(queues: RequestQueue<'_, Self>, delay: Delta);
 }

@@ -22,19 +22,20 @@ use core::mem::forget;
 use kernel::{
     block::{
         mq::{
-            Batch,
-            Completing,
+            CompletingRequest,
             HwQueue,
-            Idle,
+            IdleRequest,
+            IoCompletionBatch,
             Operations,
             PendingList,
             PlugList,
-            Queues,
-            Refused,
+            QueueResult,
+            RejectedRequest,
             RequestList,
-            Started,
+            RequestQueue,
+            StartedRequest,
             TagSet,
-            TimedOut,
+            TimedOutRequest,
             TimeoutAction, //
         },
         BlkResult,
@@ -133,15 +134,15 @@ pub(crate) fn init_request<T: Adversary>(set: &Set<T>) -> Command<T> {
 }
 
 /// Leaks the request in one way or another, if the user wants that; else gives it back.
-fn leak<'q, T: Adversary>(world: &World<T>, rq: Idle<'q, T>) -> Option<Idle<'q, T>> {
-    if world.leaks(Leak::Idle) {
+fn leak<'q, T: Adversary>(world: &World<T>, rq: IdleRequest<'q, T>) -> Option<IdleRequest<'q, T>> {
+    if world.leaks(Leak::IdleRequest) {
         forget(rq);
-    } else if world.leaks(Leak::Refused) {
-        forget(rq.refuse(BlkStatus::RESOURCE));
-    } else if world.leaks(Leak::Started) {
+    } else if world.leaks(Leak::RejectedRequest) {
+        forget(rq.reject(BlkStatus::RESOURCE));
+    } else if world.leaks(Leak::StartedRequest) {
         forget(rq.start());
-    } else if world.leaks(Leak::Batch) {
-        let mut batch = Batch::new();
+    } else if world.leaks(Leak::IoCompletionBatch) {
+        let mut batch = IoCompletionBatch::new();
         forget(batch.add(rq.start()));
         forget(batch);
     } else if world.leaks(Leak::RequestList) {
@@ -160,11 +161,11 @@ fn leak<'q, T: Adversary>(world: &World<T>, rq: Idle<'q, T>) -> Option<Idle<'q, 
 
 /// `Operations::queue_rq`.
 pub(crate) fn queue_rq<'q, T: Adversary>(
-    rq: Idle<'q, T>,
+    rq: IdleRequest<'q, T>,
     place: Place,
-) -> Result<(), Refused<'q, T>> {
+) -> QueueResult<'q, T> {
     let Some(world) = rq.queue_data().world.as_ref() else {
-        return Err(rq.refuse(BlkStatus::IOERR));
+        return Err(rq.reject(BlkStatus::IOERR));
     };
     let Some(rq) = leak(world, rq) else {
         return Ok(());
@@ -177,15 +178,15 @@ pub(crate) fn queue_rq<'q, T: Adversary>(
     // A driver that sends each request back without end is a hang that is documented.
     let again = rq.data().issue() % 4 != 3;
     match chance.below(20) {
-        0 if again => Err(rq.refuse(BlkStatus::RESOURCE)),
-        1 if again => Err(rq.refuse(BlkStatus::DEV_RESOURCE)),
-        2 => Err(rq.refuse(failure(&mut chance))),
+        0 if again => Err(rq.reject(BlkStatus::RESOURCE)),
+        1 if again => Err(rq.reject(BlkStatus::DEV_RESOURCE)),
+        2 => Err(rq.reject(failure(&mut chance))),
         3 => {
-            drop(rq.refuse(failure(&mut chance)));
+            drop(rq.reject(failure(&mut chance)));
             Ok(())
         }
         4 if again => {
-            drop(rq.refuse(BlkStatus::RESOURCE));
+            drop(rq.reject(BlkStatus::RESOURCE));
             Ok(())
         }
         5 if again => {
@@ -198,15 +199,15 @@ pub(crate) fn queue_rq<'q, T: Adversary>(
         }
         7 if again => {
             let _off = chance.one_in(4).then(local_interrupt_disable);
-            T::pause(rq.hw_queue().all(), extremes::delay(&mut chance));
-            Err(rq.refuse(BlkStatus::RESOURCE))
+            T::pause(rq.hw_queue().request_queue(), extremes::delay(&mut chance));
+            Err(rq.reject(BlkStatus::RESOURCE))
         }
         8 if again => {
             rq.start().requeue();
             Ok(())
         }
         way => {
-            let (scope, hw) = (rq.scope(), rq.hw_queue());
+            let (scope, hw) = (rq.context(), rq.hw_queue());
             let rq = rq.start();
             if chance.one_in(2) {
                 let outcome = serve::serve(world, &rq, scope, &mut chance);
@@ -217,7 +218,7 @@ pub(crate) fn queue_rq<'q, T: Adversary>(
             }
             started(world, Some(hw), rq, way, &mut chance);
             // The request may have gone, and its disk; what it lent has not.
-            let _ = (hw.index(), hw.kind(), hw.queue_data().world.is_some());
+            let _ = (hw.index(), hw.queue_type(), hw.queue_data().world.is_some());
             occasion(world, place);
             Ok(())
         }
@@ -228,7 +229,7 @@ pub(crate) fn queue_rq<'q, T: Adversary>(
 fn started<T: Adversary>(
     world: &World<T>,
     hw: Option<HwQueue<'_, T>>,
-    rq: Started<T>,
+    rq: StartedRequest<T>,
     way: u64,
     chance: &mut Chance,
 ) {
@@ -248,9 +249,9 @@ fn started<T: Adversary>(
             None => Err(rq),
         },
         13 => T::hand_over(rq),
-        14 if world.times_out => T::park(rq),
+        14 if world.times_out => T::leave_in_flight(rq),
         15 => {
-            Batch::new().end(rq, result(chance));
+            IoCompletionBatch::new().end(rq, result(chance));
             return;
         }
         16 if world.times_out => {
@@ -293,7 +294,7 @@ pub(crate) fn queue_rqs<'q, T: Adversary>(rqs: &mut PlugList<'q, T>) {
 pub(crate) fn settle<T: Adversary>(
     world: &World<T>,
     mut requests: RequestList<T>,
-    batch: &mut Batch<'_, T>,
+    batch: &mut IoCompletionBatch<'_, T>,
     place: Place,
 ) -> u32 {
     let mut ended = 0;
@@ -324,7 +325,11 @@ pub(crate) fn settle<T: Adversary>(
 }
 
 /// Does the same with all that are kept, after something that should not be done here.
-pub(crate) fn sweep<T: Adversary>(world: &World<T>, batch: &mut Batch<'_, T>, place: Place) -> u32 {
+pub(crate) fn sweep<T: Adversary>(
+    world: &World<T>,
+    batch: &mut IoCompletionBatch<'_, T>,
+    place: Place,
+) -> u32 {
     occasion(world, place);
     settle(world, world.take_stash(), batch, place)
 }
@@ -337,11 +342,11 @@ pub(crate) fn commit_rqs<T: Adversary>(hw: HwQueue<'_, T>) {
 }
 
 /// `Operations::complete`.
-pub(crate) fn complete<T: Adversary>(rq: Completing<T>) {
+pub(crate) fn complete<T: Adversary>(rq: CompletingRequest<T>) {
     let Some(world) = rq.queue_data().world.clone() else {
         return;
     };
-    if world.leaks(Leak::Completing) {
+    if world.leaks(Leak::CompletingRequest) {
         forget(rq);
         return;
     }
@@ -355,8 +360,8 @@ pub(crate) fn complete<T: Adversary>(rq: Completing<T>) {
     occasion(&world, Place::Complete);
 }
 
-/// `Operations::expired`.
-pub(crate) fn expired<T: Adversary>(rq: Started<T>) {
+/// `Operations::timer_expired`.
+pub(crate) fn timer_expired<T: Adversary>(rq: StartedRequest<T>) {
     let Some(world) = rq.queue_data().world.clone() else {
         return;
     };
@@ -367,13 +372,13 @@ pub(crate) fn expired<T: Adversary>(rq: Started<T>) {
     occasion(&world, Place::Expired);
 }
 
-/// `Operations::due`.
-pub(crate) fn due<T: Adversary>(requests: RequestList<T>) {
+/// `Operations::delay_expired`.
+pub(crate) fn delay_expired<T: Adversary>(requests: RequestList<T>) {
     let Some(world) = world_of(&requests) else {
         return;
     };
     occasion(&world, Place::Due);
-    settle(&world, requests, &mut Batch::new(), Place::Due);
+    settle(&world, requests, &mut IoCompletionBatch::new(), Place::Due);
     occasion(&world, Place::Due);
 }
 
@@ -382,23 +387,23 @@ fn world_of<T: Adversary>(requests: &RequestList<T>) -> Option<Arc<World<T>>> {
 }
 
 /// `Operations::poll`.
-pub(crate) fn poll<T: Adversary>(hw: HwQueue<'_, T>, batch: &mut Batch<'_, T>) -> u32 {
+pub(crate) fn poll<T: Adversary>(hw: HwQueue<'_, T>, batch: &mut IoCompletionBatch<'_, T>) -> u32 {
     match &hw.queue_data().world {
         Some(world) => sweep(world, batch, Place::Poll),
         None => u32::MAX,
     }
 }
 
-/// `Operations::tick`.
-pub(crate) fn tick<T: Adversary>(queues: Queues<'_, T>) {
+/// `Operations::queue_timer_expired`.
+pub(crate) fn queue_timer_expired<T: Adversary>(queues: RequestQueue<'_, T>) {
     queues.start();
     if let Some(world) = &queues.data().world {
-        sweep(world, &mut Batch::new(), Place::Tick);
+        sweep(world, &mut IoCompletionBatch::new(), Place::Tick);
     }
 }
 
 /// `Operations::timeout`.
-pub(crate) fn timeout<'t, T: Adversary>(rq: TimedOut<'t, T>) -> TimeoutAction<'t> {
+pub(crate) fn timeout<'t, T: Adversary>(rq: TimedOutRequest<'t, T>) -> TimeoutAction<'t> {
     let Some(world) = rq.queue_data().world.clone() else {
         return rq.reset_timer();
     };
@@ -406,13 +411,13 @@ pub(crate) fn timeout<'t, T: Adversary>(rq: TimedOut<'t, T>) -> TimeoutAction<'t
     let mut chance = world.occasion(Place::Timeout);
     let taken = match chance.below(8) {
         0 => Err(rq),
-        1..=4 => rq.claim().or_else(|rq| world.rescue(rq)),
-        _ => world.rescue(rq).or_else(|rq| rq.claim()),
+        1..=4 => rq.try_take().or_else(|rq| world.rescue(rq)),
+        _ => world.rescue(rq).or_else(|rq| rq.try_take()),
     };
     let action = match taken {
         Ok((rq, action)) => {
             match chance.below(3) {
-                _ if world.leaks(Leak::Overdue) => forget(rq),
+                _ if world.leaks(Leak::OverdueRequest) => forget(rq),
                 0 => drop(rq),
                 1 => rq.requeue(),
                 _ => rq.end(result(&mut chance)),

@@ -40,7 +40,7 @@ use kernel::{
         limits::QueueLimits,
         major::BlockMajor,
         mq::{
-            Batch,
+            IoCompletionBatch,
             TagSet, //
         },
         Sectors, //
@@ -390,7 +390,7 @@ impl<T: Adversary> Scene for Stage<T> {
 
     fn work(&self) {
         deeds::under_spin_lock(&self.world);
-        requests::sweep(&self.world, &mut Batch::new(), Place::Task);
+        requests::sweep(&self.world, &mut IoCompletionBatch::new(), Place::Task);
     }
 
     fn occasion(&self, place: Place) {
@@ -406,7 +406,7 @@ impl<T: Adversary> Scene for Stage<T> {
                 forget(self.build(tags, &mut chance, false)?);
             }
             Leak::TagSet => forget(self.world.tags().ok_or(ENODEV)?),
-            Leak::DelayLine => forget(T::line(Delta::from_millis(1))?),
+            Leak::DelayQueue => forget(T::line(Delta::from_millis(1))?),
             Leak::PageStore => {
                 let store = Arc::pin_init(PageStore::new(4096), GFP_KERNEL)?;
                 store.write_bytes(0, b"leaked")?;

@@ -18,8 +18,8 @@ use kernel::{
         },
         mq::{
             Op,
-            Scope,
-            Started, //
+            QueueContext,
+            StartedRequest, //
         },
         BlkResult,
         BlkStatus, //
@@ -29,8 +29,8 @@ use kernel::{
 /// Serves a request in the callback that it came to.
 pub(crate) fn serve<T: Kind>(
     world: &World<T>,
-    rq: &Started<T>,
-    scope: Scope<'_, T::Context>,
+    rq: &StartedRequest<T>,
+    context: QueueContext<'_, T::Context>,
     chance: &mut Chance,
 ) -> BlkResult {
     let at = if chance.one_in(16) {
@@ -46,15 +46,15 @@ pub(crate) fn serve<T: Kind>(
     };
     match (rq.transfer(), chance.below(4)) {
         (Transfer::FromDisk(memory), 0) => fill(memory, chance),
-        (Transfer::FromDisk(mut memory), 1) => world.cache.read(scope, at, &mut memory, len)?,
-        (Transfer::FromDisk(mut memory), _) => world.store.read(scope, at, &mut memory, len)?,
+        (Transfer::FromDisk(mut memory), 1) => world.cache.read(context, at, &mut memory, len)?,
+        (Transfer::FromDisk(mut memory), _) => world.store.read(context, at, &mut memory, len)?,
         (Transfer::ToDisk(memory), 0) => look(memory, chance),
         (Transfer::ToDisk(mut memory), 1) => match chance.below(2) {
-            0 => world.cache.write(scope, at, &mut memory, len)?,
-            _ => world.cache.write_through(scope, at, &mut memory, len)?,
+            0 => world.cache.write(context, at, &mut memory, len)?,
+            _ => world.cache.write_through(context, at, &mut memory, len)?,
         },
-        (Transfer::ToDisk(mut memory), _) => world.store.write(scope, at, &mut memory, len)?,
-        (Transfer::None, way) => return forget(world, rq.op(), scope, at, len, way),
+        (Transfer::ToDisk(mut memory), _) => world.store.write(context, at, &mut memory, len)?,
+        (Transfer::None, way) => return forget(world, rq.op(), context, at, len, way),
     }
     Ok(())
 }
@@ -63,22 +63,22 @@ pub(crate) fn serve<T: Kind>(
 fn forget<T: Kind>(
     world: &World<T>,
     op: Op,
-    scope: Scope<'_, T::Context>,
+    context: QueueContext<'_, T::Context>,
     at: u64,
     len: u32,
     way: u64,
 ) -> BlkResult {
     match op {
-        Op::Flush => world.cache.flush(scope)?,
-        Op::Discard if way == 0 => world.store.remove(scope, at, len.into())?,
-        Op::Discard | Op::WriteZeroes => world.cache.remove(scope, at, len.into())?,
+        Op::Flush => world.cache.flush(context)?,
+        Op::Discard if way == 0 => world.store.remove(context, at, len.into())?,
+        Op::Discard | Op::WriteZeroes => world.cache.remove(context, at, len.into())?,
         _ => return Err(BlkStatus::NOTSUPP),
     }
     Ok(())
 }
 
 /// Serves a request anywhere: what a request reads is made up, what it writes forgotten.
-pub(crate) fn pretend<T: Kind>(rq: &Started<T>, chance: &mut Chance) {
+pub(crate) fn pretend<T: Kind>(rq: &StartedRequest<T>, chance: &mut Chance) {
     match rq.transfer() {
         Transfer::FromDisk(memory) => fill(memory, chance),
         Transfer::ToDisk(memory) => look(memory, chance),

@@ -11,7 +11,7 @@ use super::{
     world::World, //
 };
 use kernel::{
-    block::mq::Batch,
+    block::mq::IoCompletionBatch,
     impl_has_hr_timer,
     prelude::*,
     sync::{
@@ -70,14 +70,14 @@ impl<T: Adversary> HrTimerCallback for Sweeper<T> {
     ) -> HrTimerRestart {
         // Tells lockdep that interrupt handlers take it: `try_lock`, as below, does not.
         drop(this.world.outer_irq.lock());
-        requests::sweep(&this.world, &mut Batch::new(), Place::Interrupt);
+        requests::sweep(&this.world, &mut IoCompletionBatch::new(), Place::Interrupt);
         if this.world.occasion(Place::Interrupt).one_in(8) {
             // The place where they should end may not be reached.
             drop(this.world.any_doomed());
         }
         if this.world.occasion(Place::Interrupt).one_in(HOARD) {
             let requests = this.world.take_hoard();
-            let batch = &mut Batch::new();
+            let batch = &mut IoCompletionBatch::new();
             requests::settle(&this.world, requests, batch, Place::Interrupt);
         }
         context.forward_now(PERIOD);

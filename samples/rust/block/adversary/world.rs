@@ -13,12 +13,12 @@ use kernel::{
         badblocks::BadBlocks,
         gendisk::NewDisk,
         mq::{
-            Overdue,
+            OverdueRequest,
             PendingList,
             RequestList,
-            Started,
+            StartedRequest,
             TagSet,
-            TimedOut,
+            TimedOutRequest,
             TimeoutAction, //
         },
     },
@@ -208,12 +208,12 @@ impl<T: Kind> World<T> {
     }
 
     /// Keeps a request.
-    pub(crate) fn stash(&self, rq: Started<T>) {
+    pub(crate) fn stash(&self, rq: StartedRequest<T>) {
         self.held.lock().stash.push_back(rq);
     }
 
     /// Keeps a request for so long that it times out, if that is soon.
-    pub(crate) fn hoard(&self, rq: Started<T>) {
+    pub(crate) fn hoard(&self, rq: StartedRequest<T>) {
         self.held.lock().hoard.push_back(rq);
     }
 
@@ -254,8 +254,8 @@ impl<T: Kind> World<T> {
     /// Takes a request that timed out, if it is one of those that are kept.
     pub(crate) fn rescue<'t>(
         &self,
-        rq: TimedOut<'t, T>,
-    ) -> Result<(Overdue<T>, TimeoutAction<'t>), TimedOut<'t, T>> {
+        rq: TimedOutRequest<'t, T>,
+    ) -> Result<(OverdueRequest<T>, TimeoutAction<'t>), TimedOutRequest<'t, T>> {
         let mut held = self.held.lock();
         held.stash.remove(rq).or_else(|rq| held.hoard.remove(rq))
     }

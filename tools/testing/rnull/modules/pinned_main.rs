@@ -13,11 +13,11 @@ use kernel::{
             GenDiskBuilder, //
         },
         mq::{
-            Idle,
+            Blocking,
+            IdleRequest,
             NoTimer,
             Operations,
-            Refused,
-            Sleepable,
+            QueueResult,
             TagSet,
             TagSetOptions, //
         },
@@ -134,7 +134,7 @@ enum Disk {}
 
 #[vtable]
 impl Operations for Disk {
-    type Context = Sleepable;
+    type Context = Blocking;
     type TagSetData = ();
     type QueueData = ();
     type HwData = ();
@@ -147,7 +147,7 @@ impl Operations for Disk {
 
     fn init_request(_: &()) -> impl PinInit<()> {}
 
-    fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+    fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
         rq.start().end(Ok(()));
         Ok(())
     }

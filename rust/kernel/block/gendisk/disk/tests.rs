@@ -10,12 +10,12 @@ mod suite {
             gendisk::GenDiskBuilder,
             limits::QueueLimits,
             mq::{
-                Atomic,
-                Idle,
+                IdleRequest,
                 NoTimer,
+                NonBlocking,
                 Op,
                 QueueCounts,
-                Refused,
+                QueueResult,
                 TagSetOptions, //
             },
             BlkStatus,
@@ -122,7 +122,7 @@ mod suite {
 
     #[vtable]
     impl Operations for Driver {
-        type Context = Atomic;
+        type Context = NonBlocking;
         type TagSetData = Option<Gone>;
         type QueueData = Queue;
         type HwData = Hw;
@@ -138,7 +138,7 @@ mod suite {
 
         fn init_request(_: &Option<Gone>) -> impl PinInit<()> {}
 
-        fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+        fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
             let queue = rq.queue_data();
             queue.try_all();
             let another = queue.another.lock().take();
@@ -232,7 +232,7 @@ mod suite {
 
     #[vtable]
     impl Operations for Stopper {
-        type Context = Atomic;
+        type Context = NonBlocking;
         type TagSetData = ();
         /// What happens when it does.
         type QueueData = Gone;
@@ -246,12 +246,12 @@ mod suite {
 
         fn init_request(_: &()) -> impl PinInit<()> {}
 
-        fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+        fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
             let stopped = &rq.queue_data().0;
             if rq.op() == Op::Flush && !stopped.happened.xchg(true, Relaxed) {
-                rq.hw_queue().all().stop();
+                rq.hw_queue().request_queue().stop();
                 stopped.completion.complete_all();
-                return Err(rq.refuse(BlkStatus::RESOURCE));
+                return Err(rq.reject(BlkStatus::RESOURCE));
             }
             rq.start().end(Ok(()));
             Ok(())

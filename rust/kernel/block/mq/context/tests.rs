@@ -7,19 +7,19 @@ mod suite {
     use super::super::{
         super::{
             vtable::Vtable,
-            Batch,
-            Completing,
+            CompletingRequest,
             HwQueue,
-            Idle,
+            IdleRequest,
+            IoCompletionBatch,
             NoTimer,
             Operations,
-            Refused,
+            QueueResult,
             TagSet,
             TagSetOptions,
-            TimedOut,
+            TimedOutRequest,
             TimeoutAction, //
         },
-        Atomic,
+        NonBlocking,
         *, //
     };
     use crate::{
@@ -111,9 +111,9 @@ mod suite {
             Note(seen.clone())
         }
 
-        fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+        fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
             rq.queue_data().note(Callback::QueueRq);
-            rq.start().park();
+            rq.start().leave_in_flight();
             Ok(())
         }
 
@@ -121,14 +121,14 @@ mod suite {
             hw.queue_data().note(Callback::CommitRqs);
         }
 
-        fn poll<'q>(hw: HwQueue<'q, Self>, _: &mut Batch<'_, Self>) -> u32 {
+        fn poll<'q>(hw: HwQueue<'q, Self>, _: &mut IoCompletionBatch<'_, Self>) -> u32 {
             hw.queue_data().note(Callback::Poll);
             0
         }
 
-        fn timeout<'t>(rq: TimedOut<'t, Self>) -> TimeoutAction<'t> {
+        fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
             rq.queue_data().note(Callback::Timeout);
-            match rq.claim() {
+            match rq.try_take() {
                 Ok((rq, done)) => {
                     rq.complete();
                     done
@@ -137,7 +137,7 @@ mod suite {
             }
         }
 
-        fn complete(rq: Completing<Self>) {
+        fn complete(rq: CompletingRequest<Self>) {
             rq.end(Err(BlkStatus::TIMEOUT));
         }
     }
@@ -186,7 +186,7 @@ mod suite {
 
     #[test]
     fn what_may_sleep_is_in_a_noio_scope() -> Result {
-        let seen = call_all::<Sleepable>()?;
+        let seen = call_all::<Blocking>()?;
         assert!(seen.inside(Callback::InitRequest));
         assert!(seen.inside(Callback::InitHwQueue));
         assert!(seen.inside(Callback::QueueRq));
@@ -199,7 +199,7 @@ mod suite {
 
     #[test]
     fn what_must_not_sleep_does_without() -> Result {
-        let seen = call_all::<Atomic>()?;
+        let seen = call_all::<NonBlocking>()?;
         assert!(seen.outside(Callback::QueueRq));
         assert!(seen.outside(Callback::CommitRqs));
         assert!(seen.inside(Callback::Poll));

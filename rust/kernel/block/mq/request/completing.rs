@@ -18,16 +18,17 @@ use core::{
     ptr::NonNull, //
 };
 
-/// A request after [`Started::complete`](super::Started::complete), which has only to be ended.
+/// A request after [`StartedRequest::complete`](super::StartedRequest::complete), which has only to
+/// be ended.
 ///
 /// Dropping it ends it with [`BlkStatus::IOERR`].
 ///
 /// # Examples
 ///
 /// ```
-/// use kernel::block::mq::{Completing, Operations};
+/// use kernel::block::mq::{CompletingRequest, Operations};
 ///
-/// fn complete<T: Operations>(rq: Completing<T>) {
+/// fn complete<T: Operations>(rq: CompletingRequest<T>) {
 ///     rq.end(Ok(()));
 /// }
 /// ```
@@ -36,14 +37,14 @@ use core::{
 ///
 /// It owns the request, which is marked as complete.
 #[must_use = "dropping a request ends it with an I/O error"]
-pub struct Completing<T: Operations> {
+pub struct CompletingRequest<T: Operations> {
     rq: NonNull<Request<T>>,
 }
 
 // SAFETY: A request may be ended anywhere, and the driver's data in it is `Send` and `Sync`.
-unsafe impl<T: Operations> Send for Completing<T> {}
+unsafe impl<T: Operations> Send for CompletingRequest<T> {}
 
-impl<T: Operations> Completing<T> {
+impl<T: Operations> CompletingRequest<T> {
     /// # Safety
     ///
     /// The type invariant holds, and ownership goes to the result.
@@ -78,7 +79,7 @@ impl<T: Operations> Completing<T> {
     }
 }
 
-impl<T: Operations> Deref for Completing<T> {
+impl<T: Operations> Deref for CompletingRequest<T> {
     type Target = Request<T>;
 
     #[inline]
@@ -88,7 +89,7 @@ impl<T: Operations> Deref for Completing<T> {
     }
 }
 
-impl<T: Operations> Drop for Completing<T> {
+impl<T: Operations> Drop for CompletingRequest<T> {
     #[cold]
     fn drop(&mut self) {
         // SAFETY: By the type invariant, it owns the request, which does not exist any more after.

@@ -7,11 +7,11 @@ use super::super::{
     disk_data::DiskData,
     HwQueue,
     Operations,
-    Scope, //
+    QueueContext, //
 };
 use super::{
     Request,
-    Started, //
+    StartedRequest, //
 };
 use crate::{
     bindings,
@@ -32,19 +32,19 @@ use core::{
 /// # Examples
 ///
 /// ```
-/// use kernel::block::{mq::{Idle, Operations, Refused}, BlkStatus, Sector};
+/// use kernel::block::{mq::{IdleRequest, Operations, QueueResult}, BlkStatus, Sector};
 ///
 /// fn serve<'q, T: Operations>(
-///     rq: Idle<'q, T>,
+///     rq: IdleRequest<'q, T>,
 ///     end: Sector,
 ///     busy: bool,
-/// ) -> Result<(), Refused<'q, T>> {
+/// ) -> QueueResult<'q, T> {
 ///     if busy {
 ///         // The request comes again.
-///         return Err(rq.refuse(BlkStatus::RESOURCE));
+///         return Err(rq.reject(BlkStatus::RESOURCE));
 ///     }
 ///     if rq.sector() + rq.sectors() > end {
-///         return Err(rq.refuse(BlkStatus::IOERR));
+///         return Err(rq.reject(BlkStatus::IOERR));
 ///     }
 ///     rq.start().end(Ok(()));
 ///     Ok(())
@@ -56,13 +56,13 @@ use core::{
 /// It owns the request, which is not started, and whose data is initialised. `'q` is the callback
 /// that runs, inside a read section that `TagSet::reap` waits for.
 #[must_use = "dropping a request ends it with an I/O error"]
-pub struct Idle<'q, T: Operations> {
+pub struct IdleRequest<'q, T: Operations> {
     rq: NonNull<Request<T>>,
     /// Invariant in `'q`: a request of one callback is not one of another.
     _callback: Invariant<'q>,
 }
 
-impl<'q, T: Operations> Idle<'q, T> {
+impl<'q, T: Operations> IdleRequest<'q, T> {
     /// # Safety
     ///
     /// The type invariant holds, and ownership goes to the result.
@@ -84,10 +84,10 @@ impl<'q, T: Operations> Idle<'q, T> {
 
     /// A token for what `queue_rq` may do.
     #[inline]
-    pub fn scope(&self) -> Scope<'q, T::Context> {
+    pub fn context(&self) -> QueueContext<'q, T::Context> {
         // SAFETY: By the type invariant, and because the handle cannot be sent, the caller runs in
         // the callback, which is one that queues requests, so the vtable uses `context::run`.
-        unsafe { Scope::new() }
+        unsafe { QueueContext::new() }
     }
 
     /// The hardware queue that the request was given to, which stays for the whole callback.
@@ -111,11 +111,11 @@ impl<'q, T: Operations> Idle<'q, T> {
 
     /// Starts the request: from now on it can time out, and it has to be ended.
     #[inline]
-    pub fn start(self) -> Started<T> {
+    pub fn start(self) -> StartedRequest<T> {
         // SAFETY: By the type invariant, it owns the request, which is not started.
         unsafe { bindings::blk_mq_start_request(self.as_raw()) };
         // SAFETY: By the type invariant, which `into_inner` hands over; it is started now.
-        unsafe { Started::from_raw(self.into_inner()) }
+        unsafe { StartedRequest::from_raw(self.into_inner()) }
     }
 
     /// Refuses the request, for `queue_rq` to return.
@@ -125,14 +125,14 @@ impl<'q, T: Operations> Idle<'q, T> {
     /// [`BlkStatus::DEV_RESOURCE`] counts as `RESOURCE`: C would wait until another request of the
     /// hardware queue ends, but does not run the queue when that one ends in a batch.
     #[inline]
-    pub fn refuse(self, status: BlkStatus) -> Refused<'q, T> {
+    pub fn reject(self, status: BlkStatus) -> RejectedRequest<'q, T> {
         let status = if status.is_retried() {
             BlkStatus::RESOURCE
         } else {
             status
         };
         // INVARIANT: By the type invariant.
-        Refused {
+        RejectedRequest {
             rq: self.into_inner(),
             status,
             _callback: PhantomData,
@@ -148,7 +148,7 @@ impl<'q, T: Operations> Idle<'q, T> {
     }
 }
 
-impl<T: Operations> Deref for Idle<'_, T> {
+impl<T: Operations> Deref for IdleRequest<'_, T> {
     type Target = Request<T>;
 
     #[inline]
@@ -158,13 +158,16 @@ impl<T: Operations> Deref for Idle<'_, T> {
     }
 }
 
-impl<T: Operations> Drop for Idle<'_, T> {
+impl<T: Operations> Drop for IdleRequest<'_, T> {
     #[cold]
     fn drop(&mut self) {
         // SAFETY: By the type invariant, it owns the request, which does not exist any more after.
         unsafe { bindings::blk_mq_end_request(self.as_raw(), BlkStatus::IOERR.as_raw()) };
     }
 }
+
+/// What [`Operations::queue_rq`] returns: the request was started, or is rejected.
+pub type QueueResult<'q, T> = Result<(), RejectedRequest<'q, T>>;
 
 /// A request that the driver refuses, for `queue_rq` to return.
 ///
@@ -173,24 +176,24 @@ impl<T: Operations> Drop for Idle<'_, T> {
 /// # Examples
 ///
 /// ```
-/// use kernel::block::mq::{Idle, Operations, Refused};
+/// use kernel::block::mq::{IdleRequest, Operations, QueueResult};
 ///
-/// fn refuse_all<'q, T: Operations>(rq: Idle<'q, T>) -> Result<(), Refused<'q, T>> {
-///     Err(rq.refuse(kernel::block::BlkStatus::OFFLINE))
+/// fn refuse_all<'q, T: Operations>(rq: IdleRequest<'q, T>) -> QueueResult<'q, T> {
+///     Err(rq.reject(kernel::block::BlkStatus::OFFLINE))
 /// }
 /// ```
 ///
 /// # Invariants
 ///
-/// As for [`Idle`].
+/// As for [`IdleRequest`].
 #[must_use = "a refusal is returned by `queue_rq`"]
-pub struct Refused<'q, T: Operations> {
+pub struct RejectedRequest<'q, T: Operations> {
     rq: NonNull<Request<T>>,
     status: BlkStatus,
     _callback: Invariant<'q>,
 }
 
-impl<T: Operations> Refused<'_, T> {
+impl<T: Operations> RejectedRequest<'_, T> {
     /// Why the request is refused.
     #[inline]
     pub fn status(&self) -> BlkStatus {
@@ -206,7 +209,7 @@ impl<T: Operations> Refused<'_, T> {
     }
 }
 
-impl<T: Operations> Drop for Refused<'_, T> {
+impl<T: Operations> Drop for RejectedRequest<'_, T> {
     #[cold]
     fn drop(&mut self) {
         // SAFETY: By the type invariant.

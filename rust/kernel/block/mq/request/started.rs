@@ -5,8 +5,8 @@
 use super::super::Operations;
 use super::{
     timer::Timer,
-    Command,
     Request, //
+    RequestPdu,
 };
 use crate::{
     bindings,
@@ -32,9 +32,9 @@ use core::{
 /// # Examples
 ///
 /// ```
-/// use kernel::block::{mq::{Op, Operations, Started}, BlkStatus};
+/// use kernel::block::{mq::{Op, Operations, StartedRequest}, BlkStatus};
 ///
-/// fn end<T: Operations>(rq: Started<T>) {
+/// fn end<T: Operations>(rq: StartedRequest<T>) {
 ///     let result = match rq.op() {
 ///         Op::Flush => Ok(()),
 ///         _ => Err(BlkStatus::NOTSUPP),
@@ -47,14 +47,14 @@ use core::{
 ///
 /// It owns the request, which is started, and in no list, timer or batch.
 #[must_use = "dropping a request ends it with an I/O error"]
-pub struct Started<T: Operations> {
+pub struct StartedRequest<T: Operations> {
     rq: NonNull<Request<T>>,
 }
 
 // SAFETY: A request may be ended anywhere, and the driver's data in it is `Send` and `Sync`.
-unsafe impl<T: Operations> Send for Started<T> {}
+unsafe impl<T: Operations> Send for StartedRequest<T> {}
 
-impl<T: Operations> Started<T> {
+impl<T: Operations> StartedRequest<T> {
     /// # Safety
     ///
     /// The type invariant holds, and ownership goes to the result.
@@ -84,9 +84,9 @@ impl<T: Operations> Started<T> {
     /// # Examples
     ///
     /// ```
-    /// use kernel::block::{bio::Transfer, mq::{Operations, Started}};
+    /// use kernel::block::{bio::Transfer, mq::{Operations, StartedRequest}};
     ///
-    /// fn zeros<T: Operations>(rq: Started<T>) {
+    /// fn zeros<T: Operations>(rq: StartedRequest<T>) {
     ///     if let Transfer::FromDisk(mut memory) = rq.transfer() {
     ///         memory.fill(0);
     ///     }
@@ -124,38 +124,38 @@ impl<T: Operations> Started<T> {
 
     /// Lets go of the request until it times out.
     ///
-    /// [`TimedOut::claim`](super::TimedOut::claim) gets it back.
+    /// [`TimedOutRequest::try_take`](super::TimedOutRequest::try_take) gets it back.
     #[inline]
-    pub fn park(self) {
+    pub fn leave_in_flight(self) {
         const_assert!(T::HAS_TIMEOUT);
         let rq = self.into_inner();
         // SAFETY: By the type invariant, which `into_inner` hands over, it is a request.
-        let command = unsafe { Request::command_of(rq.as_ptr()) };
+        let command = unsafe { Request::pdu_of(rq.as_ptr()) };
         // After this, another CPU may own and end the request.
         //
         // SAFETY: By the type invariant the private part is there until the request has ended,
         // hence until the store that gives it up. Nothing is looked at after that.
-        unsafe { &*command }.park();
+        unsafe { &*command }.leave_in_flight();
     }
 }
 
-impl<T: Operations<Timer = Timer>> Started<T> {
-    /// Has [`Operations::expired`] called with the request after `delay`.
+impl<T: Operations<Timer = Timer>> StartedRequest<T> {
+    /// Has [`Operations::timer_expired`] called with the request after `delay`.
     #[inline]
     pub fn delay(self, delay: Delta) {
-        const_assert!(T::HAS_EXPIRED);
+        const_assert!(T::HAS_TIMER_EXPIRED);
         let rq = self.into_inner();
         // SAFETY: By the type invariant, which `into_inner` hands over, it is a request.
-        let command = unsafe { Request::command_of(rq.as_ptr()) };
+        let command = unsafe { Request::pdu_of(rq.as_ptr()) };
         // SAFETY: As above, so this is the private part of one.
-        let timer = unsafe { Command::timer(command) };
+        let timer = unsafe { RequestPdu::raw_timer(command) };
         // SAFETY: By the type invariant, the timer does not run. The callback is the one in the
         // vtable of `T`, which takes over the ownership that `into_inner` gave up.
         unsafe { Timer::start(timer, delay) };
     }
 }
 
-impl<T: Operations> Deref for Started<T> {
+impl<T: Operations> Deref for StartedRequest<T> {
     type Target = Request<T>;
 
     #[inline]
@@ -165,7 +165,7 @@ impl<T: Operations> Deref for Started<T> {
     }
 }
 
-impl<T: Operations> Drop for Started<T> {
+impl<T: Operations> Drop for StartedRequest<T> {
     #[cold]
     fn drop(&mut self) {
         // SAFETY: By the type invariant, it owns the request, which does not exist any more after.

@@ -8,9 +8,9 @@ use super::super::{
     Operations, //
 };
 use super::{
-    Command,
     Request,
-    Started, //
+    RequestPdu,
+    StartedRequest, //
 };
 use crate::{
     bindings,
@@ -24,10 +24,11 @@ use core::{
 
 /// What is to become of a request that timed out: C's `enum blk_eh_timer_return`.
 ///
-/// There are two. [`TimedOut::reset_timer`] asks for more time. The other says that the request has
-/// timed out for good, after which C does not ask again; it comes with the request, from
-/// [`TimedOut::claim`] or [`PendingList::remove`](super::super::PendingList::remove). So a request
-/// that still has another owner, or none, never goes without a timer.
+/// There are two. [`TimedOutRequest::reset_timer`] asks for more time. The other says that the
+/// request has timed out for good, after which C does not ask again; it comes with the request,
+/// from [`TimedOutRequest::try_take`] or
+/// [`PendingList::remove`](super::super::PendingList::remove). So a request that still has another
+/// owner, or none, never goes without a timer.
 ///
 /// Each answer is sound, whatever has become of the request: C sets its timer, and marks it, before
 /// it puts the reference to it.
@@ -46,16 +47,16 @@ impl TimeoutAction<'_> {
 /// A request that took too long.
 ///
 /// Its owner may be ending it at this moment, so nothing that ending changes can be read. It can be
-/// taken over if it is parked, by [`Self::claim`], or in a list, by
+/// taken over if it is parked, by [`Self::try_take`], or in a list, by
 /// [`PendingList::remove`](super::super::PendingList::remove).
 ///
 /// # Examples
 ///
 /// ```
-/// use kernel::block::{mq::{Operations, TimedOut, TimeoutAction}, BlkStatus};
+/// use kernel::block::{mq::{Operations, TimedOutRequest, TimeoutAction}, BlkStatus};
 ///
-/// fn timeout<'t, T: Operations>(rq: TimedOut<'t, T>) -> TimeoutAction<'t> {
-///     match rq.claim() {
+/// fn timeout<'t, T: Operations>(rq: TimedOutRequest<'t, T>) -> TimeoutAction<'t> {
+///     match rq.try_take() {
 ///         Ok((rq, done)) => {
 ///             rq.end(Err(BlkStatus::TIMEOUT));
 ///             done
@@ -71,12 +72,12 @@ impl TimeoutAction<'_> {
 /// For `'t`, the caller of the timeout handler holds a reference to the request, so that its tag is
 /// not used again, its data is not dropped and its disk does not go. When the handler was called,
 /// the request was started, and `queue_rq` had returned since.
-pub struct TimedOut<'t, T: Operations> {
+pub struct TimedOutRequest<'t, T: Operations> {
     rq: NonNull<Request<T>>,
     _callback: Invariant<'t>,
 }
 
-impl<'t, T: Operations> TimedOut<'t, T> {
+impl<'t, T: Operations> TimedOutRequest<'t, T> {
     /// # Safety
     ///
     /// The type invariant holds.
@@ -95,9 +96,9 @@ impl<'t, T: Operations> TimedOut<'t, T> {
     }
 
     /// The private part of the request.
-    fn command(&self) -> &Command<T> {
+    fn command(&self) -> &RequestPdu<T> {
         // SAFETY: By the type invariant, the request is valid.
-        let command = unsafe { Request::command_of(self.rq.as_ptr()) };
+        let command = unsafe { Request::pdu_of(self.rq.as_ptr()) };
         // SAFETY: As above. Nothing has exclusive access to the private part.
         unsafe { &*command }
     }
@@ -137,9 +138,9 @@ impl<'t, T: Operations> TimedOut<'t, T> {
     /// # Errors
     ///
     /// Fails if it was not parked, or has been taken over.
-    pub fn claim(self) -> Result<(Overdue<T>, TimeoutAction<'t>), Self> {
-        if self.command().claim() {
-            // SAFETY: `park` gave up a started request, and only one `claim` gets it.
+    pub fn try_take(self) -> Result<(OverdueRequest<T>, TimeoutAction<'t>), Self> {
+        if self.command().try_take() {
+            // SAFETY: `leave_in_flight` gave up a started request, and only one `try_take` gets it.
             Ok(unsafe { self.take_over() })
         } else {
             Err(self)
@@ -150,14 +151,15 @@ impl<'t, T: Operations> TimedOut<'t, T> {
     ///
     /// # Safety
     ///
-    /// The caller takes over a request that a [`Started`] has owned.
-    pub(in super::super) unsafe fn take_over(self) -> (Overdue<T>, TimeoutAction<'t>) {
+    /// The caller takes over a request that a [`StartedRequest`] has owned.
+    pub(in super::super) unsafe fn take_over(self) -> (OverdueRequest<T>, TimeoutAction<'t>) {
         let done = TimeoutAction {
             answer: bindings::blk_eh_timer_return_BLK_EH_DONE,
             _callback: PhantomData,
         };
         // SAFETY: By the safety requirement.
-        (Overdue(unsafe { Started::from_raw(self.rq) }), done)
+        let rq = unsafe { StartedRequest::from_raw(self.rq) };
+        (OverdueRequest(rq), done)
     }
 
     /// Gives the request the same time again.
@@ -178,9 +180,9 @@ impl<'t, T: Operations> TimedOut<'t, T> {
 /// # Examples
 ///
 /// ```
-/// use kernel::block::{mq::{Operations, Overdue}, BlkStatus};
+/// use kernel::block::{mq::{Operations, OverdueRequest}, BlkStatus};
 ///
-/// fn once_more<T: Operations>(rq: Overdue<T>, lost: bool) {
+/// fn once_more<T: Operations>(rq: OverdueRequest<T>, lost: bool) {
 ///     if lost {
 ///         rq.requeue();
 ///     } else {
@@ -189,27 +191,27 @@ impl<'t, T: Operations> TimedOut<'t, T> {
 /// }
 /// ```
 #[must_use = "dropping a request ends it with an I/O error"]
-pub struct Overdue<T: Operations>(Started<T>);
+pub struct OverdueRequest<T: Operations>(StartedRequest<T>);
 
-impl<T: Operations> Overdue<T> {
-    /// Ends the request, as [`Started::end`].
+impl<T: Operations> OverdueRequest<T> {
+    /// Ends the request, as [`StartedRequest::end`].
     pub fn end(self, result: BlkResult) {
         self.0.end(result);
     }
 
-    /// Has [`Operations::complete`] called, as [`Started::complete`].
+    /// Has [`Operations::complete`] called, as [`StartedRequest::complete`].
     pub fn complete(self) {
         self.0.complete();
     }
 
-    /// Has the request queued again, as [`Started::requeue`]. When it is started then, its time
-    /// begins anew.
+    /// Has the request queued again, as [`StartedRequest::requeue`]. When it is started then, its
+    /// time begins anew.
     pub fn requeue(self) {
         self.0.requeue();
     }
 }
 
-impl<T: Operations> Deref for Overdue<T> {
+impl<T: Operations> Deref for OverdueRequest<T> {
     type Target = Request<T>;
 
     fn deref(&self) -> &Request<T> {

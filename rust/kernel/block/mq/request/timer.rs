@@ -23,7 +23,7 @@ pub(super) type Callback =
     unsafe extern "C" fn(*mut bindings::hrtimer) -> bindings::hrtimer_restart;
 
 /// What a request asks of a [`RequestTimer`]; out of reach of drivers.
-pub trait Slot: Sized {
+pub trait TimerStorage: Sized {
     /// Makes the timer, which will call `callback`.
     fn new(callback: Callback) -> impl PinInit<Self>;
 }
@@ -33,19 +33,19 @@ pub trait Slot: Sized {
 /// # Examples
 ///
 /// ```
-/// use kernel::{block::mq::{Operations, Started, Timer}, time::Delta};
+/// use kernel::{block::mq::{Operations, StartedRequest, Timer}, time::Delta};
 ///
-/// /// Goes on in `Operations::expired` of `T`.
-/// fn end_late<T: Operations<Timer = Timer>>(rq: Started<T>) {
+/// /// Goes on in `Operations::timer_expired` of `T`.
+/// fn end_late<T: Operations<Timer = Timer>>(rq: StartedRequest<T>) {
 ///     rq.delay(Delta::from_micros(10));
 /// }
 /// ```
-pub trait RequestTimer: Slot + 'static {}
+pub trait RequestTimer: TimerStorage + 'static {}
 
 /// Requests have no timer.
 pub struct NoTimer(());
 
-impl Slot for NoTimer {
+impl TimerStorage for NoTimer {
     fn new(_callback: Callback) -> impl PinInit<Self> {
         Self(())
     }
@@ -53,24 +53,24 @@ impl Slot for NoTimer {
 
 impl RequestTimer for NoTimer {}
 
-/// Requests have a timer, so [`Started::delay`](super::Started::delay) can be called, and
-/// they can wait in a [`DelayLine`](super::super::DelayLine).
+/// Requests have a timer, so [`StartedRequest::delay`](super::StartedRequest::delay) can be called,
+/// and they can wait in a [`DelayQueue`](super::super::DelayQueue).
 ///
 /// # Invariants
 ///
-/// `inner` is set up by `hrtimer_setup`. It comes first in memory, where `Command::of_timer` looks
-/// for the whole.
+/// `inner` is set up by `hrtimer_setup`. It comes first in memory, where `RequestPdu::of_timer`
+/// looks for the whole.
 #[repr(C)]
 #[pin_data(PinnedDrop)]
 pub struct Timer {
     #[pin]
     inner: Opaque<bindings::hrtimer>,
-    /// When the request is due that waits in a `DelayLine`, in nanoseconds. Only the owner of the
+    /// When the request is due that waits in a `DelayQueue`, in nanoseconds. Only the owner of the
     /// request looks at it.
     deadline: Atomic<i64>,
 }
 
-impl Slot for Timer {
+impl TimerStorage for Timer {
     fn new(callback: Callback) -> impl PinInit<Self> {
         pin_init!(Self {
             // INVARIANT: Set up here.

@@ -8,7 +8,7 @@ use super::super::{
     Operations, //
 };
 use super::{
-    command::Command,
+    pdu::RequestPdu,
     timer::Timer, //
 };
 use crate::{
@@ -112,7 +112,7 @@ impl Op {
 #[repr(C)]
 pub struct Request<T: Operations> {
     raw: Opaque<bindings::request>,
-    command: Command<T>,
+    command: RequestPdu<T>,
 }
 
 impl<T: Operations> Request<T> {
@@ -132,7 +132,7 @@ impl<T: Operations> Request<T> {
     ///
     /// `this` points to the allocation of a request.
     #[inline]
-    pub(in super::super) unsafe fn command_of(this: *mut Self) -> *mut Command<T> {
+    pub(in super::super) unsafe fn pdu_of(this: *mut Self) -> *mut RequestPdu<T> {
         // SAFETY: By the safety requirement, for the field projection.
         unsafe { &raw mut (*this).command }
     }
@@ -143,7 +143,7 @@ impl<T: Operations> Request<T> {
     ///
     /// `command` points to the private part of a request.
     #[inline]
-    pub(in super::super) unsafe fn of_command(command: *const Command<T>) -> NonNull<Self> {
+    pub(in super::super) unsafe fn of_command(command: *const RequestPdu<T>) -> NonNull<Self> {
         // SAFETY: By the safety requirement, the result is in the same allocation.
         let this = unsafe { command.byte_sub(offset_of!(Self, command)) };
         // SAFETY: By the safety requirement, it is a request, hence not null.
@@ -265,6 +265,6 @@ impl<T: Operations<Timer = Timer>> Request<T> {
     /// The timer in the request.
     #[inline]
     pub(in super::super) fn timer(&self) -> &Timer {
-        self.command.its_timer()
+        self.command.timer()
     }
 }

@@ -7,10 +7,10 @@ mod suite {
     use super::super::{
         super::{
             test_driver::Driver,
-            Idle,
+            Blocking, //
+            IdleRequest,
             NoTimer,
-            Refused,
-            Sleepable, //
+            QueueResult,
         },
         *, //
     };
@@ -81,7 +81,10 @@ mod suite {
             ..pin_init::zeroed()
         };
         let options = TagSetOptions::default();
-        let shared = KBox::pin_init(Shared::<Driver>::new(options.queues, Ok(())), GFP_KERNEL)?;
+        let shared = KBox::pin_init(
+            TagSetInner::<Driver>::new(options.queues, Ok(())),
+            GFP_KERNEL,
+        )?;
         let mut set = KBox::new(set, GFP_KERNEL)?;
         set.driver_data = ptr::from_ref(&*shared).cast_mut().cast();
 
@@ -143,7 +146,7 @@ mod suite {
 
     #[vtable]
     impl Operations for Hungry {
-        type Context = Sleepable;
+        type Context = Blocking;
         type TagSetData = Eaten;
         type QueueData = ();
         type HwData = ();
@@ -169,7 +172,7 @@ mod suite {
 
         fn init_request(_: &Eaten) -> impl PinInit<()> {}
 
-        fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+        fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
             rq.start().end(Ok(()));
             Ok(())
         }
@@ -222,7 +225,7 @@ mod suite {
         let goes_through = || {
             let (mut done, queue) = (false, NonNull::new(queue)?);
             // SAFETY: As above; it is on the tag set that the data was made for.
-            unsafe { change.unless_begun(queue, |_| done = true) };
+            unsafe { change.with_stable_queues(queue, |_| done = true) };
             Some(done)
         };
 

@@ -6,9 +6,9 @@
 mod suite {
     use super::super::{
         super::super::{
-            Batch,
+            Blocking,
+            IoCompletionBatch,
             NoTimer,
-            Sleepable,
             TagSet,
             TagSetOptions, //
         },
@@ -40,12 +40,12 @@ mod suite {
     struct State {
         calls: Atomic<u32>,
         #[pin]
-        first: Mutex<Option<Started<Driver>>>,
+        first: Mutex<Option<StartedRequest<Driver>>>,
     }
 
     #[vtable]
     impl Operations for Driver {
-        type Context = Sleepable;
+        type Context = Blocking;
         type TagSetData = ();
         type QueueData = State;
         type HwData = ();
@@ -58,13 +58,13 @@ mod suite {
 
         fn init_request(_: &()) -> impl PinInit<()> {}
 
-        fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+        fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
             let state = rq.queue_data();
             match state.calls.load(Relaxed) {
                 0 => *state.first.lock() = Some(rq.start()),
                 1 => {
                     state.calls.add(1, Relaxed);
-                    return Err(rq.refuse(BlkStatus::DEV_RESOURCE));
+                    return Err(rq.reject(BlkStatus::DEV_RESOURCE));
                 }
                 _ => rq.start().end(Ok(())),
             }
@@ -102,7 +102,7 @@ mod suite {
             })
         };
         let refused = called(2);
-        let mut batch = Batch::new();
+        let mut batch = IoCompletionBatch::new();
         let first = data.data().first.lock().take();
         let batched = first.map(|rq| batch.add(rq).is_ok());
         drop(batch);

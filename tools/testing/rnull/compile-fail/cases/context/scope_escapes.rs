@@ -2,11 +2,11 @@
 
 //! The proof that one may sleep does not outlive the callback.
 
-use kernel::block::mq::{Idle, Operations, Scope};
+use kernel::block::mq::{IdleRequest, Operations, QueueContext};
 
-pub fn case<'q, T: Operations>(rq: &Idle<'q, T>) {
+pub fn case<'q, T: Operations>(rq: &IdleRequest<'q, T>) {
     #[cfg(bad)]
-    let _: Scope<'static, T::Context> = rq.scope(); //~ ERROR lifetime may not live long enough
+    let _: QueueContext<'static, T::Context> = rq.context(); //~ ERROR lifetime may not live long enough
     #[cfg(not(bad))]
-    let _: Scope<'q, T::Context> = rq.scope();
+    let _: QueueContext<'q, T::Context> = rq.context();
 }

@@ -2,16 +2,16 @@
 
 //! A driver that must not sleep has no proof that it may.
 
-use kernel::block::mq::{Atomic, Idle, Operations, Scope, Sleepable};
+use kernel::block::mq::{Blocking, IdleRequest, NonBlocking, Operations, QueueContext};
 
-fn sleeps(_: Scope<'_, Sleepable>) {}
+fn sleeps(_: QueueContext<'_, Blocking>) {}
 
-pub fn may<T: Operations<Context = Sleepable>>(rq: &Idle<'_, T>) {
-    sleeps(rq.scope());
+pub fn may<T: Operations<Context = Blocking>>(rq: &IdleRequest<'_, T>) {
+    sleeps(rq.context());
 }
 
-pub fn must_not<T: Operations<Context = Atomic>>(rq: &Idle<'_, T>) {
+pub fn must_not<T: Operations<Context = NonBlocking>>(rq: &IdleRequest<'_, T>) {
     #[cfg(bad)]
-    sleeps(rq.scope()); //~ ERROR E0308: mismatched types
-    let _ = rq.scope();
+    sleeps(rq.context()); //~ ERROR E0308: mismatched types
+    let _ = rq.context();
 }

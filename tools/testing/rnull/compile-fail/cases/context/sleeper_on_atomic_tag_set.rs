@@ -5,13 +5,13 @@
 use kernel::{
     block::{
         gendisk::GenDiskBuilder,
-        mq::{Atomic, Operations, Sleepable, TagSet},
+        mq::{Blocking, NonBlocking, Operations, TagSet},
     },
     prelude::*,
     sync::{Arc, LockClassKey},
 };
 
-pub fn case<S: Operations<Context = Sleepable>, A: Operations<Context = Atomic>>(
+pub fn case<S: Operations<Context = Blocking>, A: Operations<Context = NonBlocking>>(
     its_own: Arc<TagSet<S>>,
     another: Arc<TagSet<A>>,
     class: Pin<&'static LockClassKey>,

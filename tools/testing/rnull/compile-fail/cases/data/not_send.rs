@@ -4,7 +4,7 @@
 
 use core::cell::Cell;
 use kernel::{
-    block::mq::{Idle, NoTimer, Operations, Refused, Sleepable},
+    block::mq::{Blocking, IdleRequest, NoTimer, Operations, QueueResult},
     prelude::*,
 };
 
@@ -12,7 +12,7 @@ pub struct Driver;
 
 #[vtable]
 impl Operations for Driver {
-    type Context = Sleepable;
+    type Context = Blocking;
     type TagSetData = ();
     #[cfg(bad)]
     type QueueData = Cell<u32>; //~ ERROR E0277: `Cell<u32>` cannot be shared between threads safely
@@ -42,7 +42,7 @@ impl Operations for Driver {
         0
     }
 
-    fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> core::result::Result<(), Refused<'q, Self>> {
+    fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
         rq.start().end(Ok(()));
         Ok(())
     }

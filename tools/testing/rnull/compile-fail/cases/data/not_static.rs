@@ -5,7 +5,7 @@
 //@ more errors follow from the first
 
 use kernel::{
-    block::mq::{Idle, NoTimer, Operations, Refused, Sleepable},
+    block::mq::{Blocking, IdleRequest, NoTimer, Operations, QueueResult},
     prelude::*,
 };
 
@@ -17,7 +17,7 @@ pub struct Driver<'a>(core::marker::PhantomData<fn() -> &'a u32>);
 #[cfg(bad)]
 #[vtable]
 impl<'a> Operations for Driver<'a> {
-    type Context = Sleepable;
+    type Context = Blocking;
     type TagSetData = ();
     type QueueData = &'a u32; //~ ERROR E0477
     type HwData = ();
@@ -30,7 +30,7 @@ impl<'a> Operations for Driver<'a> {
 
     fn init_request(_: &()) -> impl PinInit<()> {}
 
-    fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> core::result::Result<(), Refused<'q, Self>> {
+    fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
         rq.start().end(Ok(()));
         Ok(())
     }
@@ -39,7 +39,7 @@ impl<'a> Operations for Driver<'a> {
 #[cfg(not(bad))]
 #[vtable]
 impl Operations for Driver<'static> {
-    type Context = Sleepable;
+    type Context = Blocking;
     type TagSetData = ();
     type QueueData = &'static u32;
     type HwData = ();
@@ -52,7 +52,7 @@ impl Operations for Driver<'static> {
 
     fn init_request(_: &()) -> impl PinInit<()> {}
 
-    fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> core::result::Result<(), Refused<'q, Self>> {
+    fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
         rq.start().end(Ok(()));
         Ok(())
     }

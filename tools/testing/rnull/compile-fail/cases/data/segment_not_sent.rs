@@ -6,7 +6,7 @@
 
 use kernel::block::{
     bio::{FromDisk, Segment, Segments},
-    mq::{Operations, Scope},
+    mq::{Operations, QueueContext},
 };
 
 #[cfg(bad)]
@@ -22,6 +22,6 @@ pub fn segments(it: Segments<'_, FromDisk>) {
     sent(it); //~ ERROR E0277: `*const kernel::bindings::bio` cannot be sent
 }
 
-pub fn scope<T: Operations>(it: Scope<'_, T::Context>) {
+pub fn scope<T: Operations>(it: QueueContext<'_, T::Context>) {
     sent(it); //~ ERROR E0277: `*mut <T as Operations>::Context` cannot be sent
 }

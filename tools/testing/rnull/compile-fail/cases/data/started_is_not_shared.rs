@@ -2,13 +2,13 @@
 
 //! A started request has one owner at a time.
 
-use kernel::block::mq::{Operations, Started};
+use kernel::block::mq::{Operations, StartedRequest};
 
 fn sent<T: Send>(_: &T) {}
 #[cfg(bad)]
 fn shared<T: Sync>(_: &T) {}
 
-pub fn case<T: Operations>(rq: Started<T>) {
+pub fn case<T: Operations>(rq: StartedRequest<T>) {
     sent(&rq);
     #[cfg(bad)]
     shared(&rq); //~ ERROR E0277: `NonNull<kernel::block::mq::Request<T>>` cannot be shared

@@ -2,9 +2,12 @@
 
 //! The batch that `poll` is lent does not outlive the call, not even if another takes its place.
 
-use kernel::block::mq::{Batch, Operations};
+use kernel::block::mq::{IoCompletionBatch, Operations};
 
-pub fn case<T: Operations>(lent: &mut Batch<'_, T>, kept: &mut Option<Batch<'static, T>>) {
+pub fn case<T: Operations>(
+    lent: &mut IoCompletionBatch<'_, T>,
+    kept: &mut Option<IoCompletionBatch<'static, T>>,
+) {
     #[cfg(bad)]
     kept.replace(core::mem::take(lent)); //~ ERROR borrowed data escapes outside of function
     #[cfg(not(bad))]

@@ -2,14 +2,14 @@
 
 //! A request that was taken over after its time gets no other timer.
 
-use kernel::block::mq::{Operations, TimedOut, TimeoutAction};
+use kernel::block::mq::{Operations, TimedOutRequest, TimeoutAction};
 
-pub fn case<'t, T: Operations>(rq: TimedOut<'t, T>) -> TimeoutAction<'t> {
+pub fn case<'t, T: Operations>(rq: TimedOutRequest<'t, T>) -> TimeoutAction<'t> {
     #[cfg(not(bad))]
-    let taken = rq.claim();
+    let taken = rq.try_take();
     #[cfg(bad)]
     let taken = {
-        let _ = rq.claim();
+        let _ = rq.try_take();
         Err::<((), _), _>(rq) //~ ERROR E0382: use of moved value
     };
     match taken {

@@ -2,10 +2,10 @@
 
 //! The owner of a request is one.
 
-use kernel::block::mq::{Operations, Started};
+use kernel::block::mq::{Operations, StartedRequest};
 
-pub fn case<T: Operations>(rq: Started<T>) {
+pub fn case<T: Operations>(rq: StartedRequest<T>) {
     #[cfg(bad)]
-    rq.clone().end(Ok(())); //~ ERROR E0599: no method named `clone` found for struct `Started
+    rq.clone().end(Ok(())); //~ ERROR E0599: no method named `clone` found for struct `StartedRequest
     rq.end(Ok(()));
 }

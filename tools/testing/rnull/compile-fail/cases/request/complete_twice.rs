@@ -2,17 +2,17 @@
 
 //! The completion of a request cannot be raised twice.
 
-use kernel::block::mq::{Completing, Operations, Started};
+use kernel::block::mq::{CompletingRequest, Operations, StartedRequest};
 
-pub fn started<T: Operations>(rq: Started<T>) {
+pub fn started<T: Operations>(rq: StartedRequest<T>) {
     rq.complete();
     #[cfg(bad)]
     rq.complete(); //~ ERROR E0382: use of moved value: `rq`
 }
 
-pub fn completing<T: Operations>(rq: Completing<T>) {
+pub fn completing<T: Operations>(rq: CompletingRequest<T>) {
     #[cfg(bad)]
-    rq.complete(); //~ ERROR E0599: no method named `complete` found for struct `Completing
+    rq.complete(); //~ ERROR E0599: no method named `complete` found for struct `CompletingRequest
     #[cfg(not(bad))]
     rq.end(Ok(()));
 }

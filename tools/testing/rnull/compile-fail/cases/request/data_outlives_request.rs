@@ -2,9 +2,9 @@
 
 //! What is borrowed from a request ends before the request does.
 
-use kernel::block::mq::{Operations, Started};
+use kernel::block::mq::{Operations, StartedRequest};
 
-pub fn case<T: Operations<QueueData = u32>>(rq: Started<T>) -> u32 {
+pub fn case<T: Operations<QueueData = u32>>(rq: StartedRequest<T>) -> u32 {
     let data = rq.queue_data();
     #[cfg(not(bad))]
     let data = *data;

@@ -3,11 +3,11 @@
 //! A request whose timer runs is out of hand.
 
 use kernel::{
-    block::mq::{Operations, Started, Timer},
+    block::mq::{Operations, StartedRequest, Timer},
     time::Delta,
 };
 
-pub fn case<T: Operations<Timer = Timer>>(rq: Started<T>) {
+pub fn case<T: Operations<Timer = Timer>>(rq: StartedRequest<T>) {
     rq.delay(Delta::from_micros(10));
     #[cfg(bad)]
     rq.end(Ok(())); //~ ERROR E0382: use of moved value: `rq`

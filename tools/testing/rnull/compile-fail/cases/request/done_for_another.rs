@@ -2,13 +2,13 @@
 
 //! That one request was taken over says nothing of another.
 
-use kernel::block::mq::{Operations, TimedOut, TimeoutAction};
+use kernel::block::mq::{Operations, TimedOutRequest, TimeoutAction};
 
 pub fn case<'t, 'other, T: Operations>(
-    rq: TimedOut<'t, T>,
-    other: TimedOut<'other, T>,
+    rq: TimedOutRequest<'t, T>,
+    other: TimedOutRequest<'other, T>,
 ) -> TimeoutAction<'t> {
-    match other.claim() {
+    match other.try_take() {
         #[cfg(bad)]
         Ok((_, done)) => return done, //~ ERROR lifetime may not live long enough //~ ERROR lifetime may not live long enough
         #[cfg(not(bad))]

@@ -2,10 +2,10 @@
 
 //! A request that is not taken over goes on having a timer.
 
-use kernel::block::mq::{Operations, TimedOut, TimeoutAction};
+use kernel::block::mq::{Operations, TimedOutRequest, TimeoutAction};
 
-pub fn case<'t, T: Operations>(rq: TimedOut<'t, T>) -> TimeoutAction<'t> {
-    match rq.claim() {
+pub fn case<'t, T: Operations>(rq: TimedOutRequest<'t, T>) -> TimeoutAction<'t> {
+    match rq.try_take() {
         Ok((_, done)) => done,
         #[cfg(not(bad))]
         Err(rq) => rq.reset_timer(),

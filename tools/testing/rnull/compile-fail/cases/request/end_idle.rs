@@ -2,11 +2,11 @@
 
 //! A request that was not started cannot end.
 
-use kernel::block::mq::{Idle, Operations};
+use kernel::block::mq::{IdleRequest, Operations};
 
-pub fn case<T: Operations>(rq: Idle<'_, T>) {
+pub fn case<T: Operations>(rq: IdleRequest<'_, T>) {
     #[cfg(bad)]
-    rq.end(Ok(())); //~ ERROR E0599: no method named `end` found for struct `Idle
+    rq.end(Ok(())); //~ ERROR E0599: no method named `end` found for struct `IdleRequest
     #[cfg(not(bad))]
     rq.start().end(Ok(()));
 }

@@ -3,11 +3,11 @@
 //! A request cannot end twice.
 
 use kernel::block::{
-    mq::{Operations, Started},
+    mq::{Operations, StartedRequest},
     status::BlkStatus,
 };
 
-pub fn case<T: Operations>(rq: Started<T>) {
+pub fn case<T: Operations>(rq: StartedRequest<T>) {
     rq.end(Ok(()));
     #[cfg(bad)]
     rq.end(Err(BlkStatus::IOERR)); //~ ERROR E0382: use of moved value: `rq`

@@ -3,13 +3,13 @@
 //! An error in queue_rq comes with the request.
 
 use kernel::block::{
-    mq::{Idle, Operations, Refused},
+    mq::{IdleRequest, Operations, QueueResult},
     status::BlkStatus,
 };
 
-pub fn case<'q, T: Operations>(rq: Idle<'q, T>) -> Result<(), Refused<'q, T>> {
+pub fn case<'q, T: Operations>(rq: IdleRequest<'q, T>) -> QueueResult<'q, T> {
     #[cfg(bad)]
     return Err(BlkStatus::IOERR); //~ ERROR E0308: mismatched types
     #[cfg(not(bad))]
-    Err(rq.refuse(BlkStatus::IOERR))
+    Err(rq.reject(BlkStatus::IOERR))
 }

@@ -2,9 +2,9 @@
 
 //! A request in a list is out of hand.
 
-use kernel::block::mq::{Operations, RequestList, Started};
+use kernel::block::mq::{Operations, RequestList, StartedRequest};
 
-pub fn case<T: Operations>(rq: Started<T>, list: &mut RequestList<T>) {
+pub fn case<T: Operations>(rq: StartedRequest<T>, list: &mut RequestList<T>) {
     list.push_back(rq);
     #[cfg(bad)]
     rq.end(Ok(())); //~ ERROR E0382: use of moved value: `rq`

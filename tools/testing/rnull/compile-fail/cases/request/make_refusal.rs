@@ -2,12 +2,12 @@
 
 //! A refusal cannot be made up.
 
-use kernel::block::mq::{Idle, Operations, Refused};
+use kernel::block::mq::{IdleRequest, Operations, RejectedRequest};
 use kernel::block::status::BlkStatus;
 
-pub fn case<'q, T: Operations>(rq: Idle<'q, T>) -> Refused<'q, T> {
+pub fn case<'q, T: Operations>(rq: IdleRequest<'q, T>) -> RejectedRequest<'q, T> {
     let status = BlkStatus::RESOURCE;
     #[cfg(bad)]
-    let _ = Refused { rq, status }; //~ ERROR cannot construct `Refused< //~ ERROR E0308: mismatched types
-    rq.refuse(status)
+    let _ = RejectedRequest { rq, status }; //~ ERROR cannot construct `RejectedRequest< //~ ERROR E0308: mismatched types
+    rq.reject(status)
 }

@@ -2,10 +2,10 @@
 
 //! A parked request is out of hand.
 
-use kernel::block::mq::{Operations, Started};
+use kernel::block::mq::{Operations, StartedRequest};
 
-pub fn case<T: Operations>(rq: Started<T>) {
-    rq.park();
+pub fn case<T: Operations>(rq: StartedRequest<T>) {
+    rq.leave_in_flight();
     #[cfg(bad)]
     rq.end(Ok(())); //~ ERROR E0382: use of moved value: `rq`
 }

@@ -3,19 +3,19 @@
 //! A request is refused by handing back that very request.
 
 use kernel::block::{
-    mq::{Idle, Operations, Refused},
+    mq::{IdleRequest, Operations, QueueResult},
     status::BlkStatus,
 };
 
 pub fn case<'q, 'other, T: Operations>(
-    rq: Idle<'q, T>,
-    other: Idle<'other, T>,
-) -> Result<(), Refused<'q, T>> {
+    rq: IdleRequest<'q, T>,
+    other: IdleRequest<'other, T>,
+) -> QueueResult<'q, T> {
     #[cfg(bad)]
-    return Err(other.refuse(BlkStatus::RESOURCE)); //~ ERROR lifetime may not live long enough //~ ERROR lifetime may not live long enough
+    return Err(other.reject(BlkStatus::RESOURCE)); //~ ERROR lifetime may not live long enough //~ ERROR lifetime may not live long enough
     #[cfg(not(bad))]
     {
         drop(other);
-        Err(rq.refuse(BlkStatus::RESOURCE))
+        Err(rq.reject(BlkStatus::RESOURCE))
     }
 }

@@ -2,9 +2,9 @@
 
 //! A request is not queued again without a word to the worker that does it.
 
-use kernel::block::mq::{Operations, Started};
+use kernel::block::mq::{Operations, StartedRequest};
 
-pub fn case<T: Operations>(rq: Started<T>) {
+pub fn case<T: Operations>(rq: StartedRequest<T>) {
     #[cfg(bad)]
     rq.requeue(false); //~ ERROR E0061: this method takes 0 arguments
     #[cfg(not(bad))]

@@ -4,10 +4,10 @@
 
 use kernel::block::{
     bio::Transfer,
-    mq::{Operations, Started},
+    mq::{Operations, StartedRequest},
 };
 
-pub fn whole<T: Operations>(rq: Started<T>) {
+pub fn whole<T: Operations>(rq: StartedRequest<T>) {
     let transfer = rq.transfer();
     #[cfg(not(bad))]
     drop(transfer);
@@ -16,7 +16,7 @@ pub fn whole<T: Operations>(rq: Started<T>) {
     drop(transfer);
 }
 
-pub fn one<T: Operations>(rq: Started<T>) {
+pub fn one<T: Operations>(rq: StartedRequest<T>) {
     if let Transfer::FromDisk(mut segments) = rq.transfer() {
         let segment = segments.next();
         #[cfg(not(bad))]

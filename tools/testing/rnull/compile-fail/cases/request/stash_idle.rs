@@ -2,16 +2,16 @@
 
 //! A request that was not started does not outlive its callback.
 
-use kernel::block::mq::{Idle, Operations};
+use kernel::block::mq::{IdleRequest, Operations};
 
-pub fn returned<'q, T: Operations>(rq: Idle<'q, T>) {
+pub fn returned<'q, T: Operations>(rq: IdleRequest<'q, T>) {
     #[cfg(bad)]
-    let _: Idle<'static, T> = rq; //~ ERROR lifetime may not live long enough
+    let _: IdleRequest<'static, T> = rq; //~ ERROR lifetime may not live long enough
     #[cfg(not(bad))]
-    let _: Idle<'q, T> = rq;
+    let _: IdleRequest<'q, T> = rq;
 }
 
-pub fn stored<T: Operations>(rq: Idle<'_, T>, slot: &mut Option<Idle<'static, T>>) {
+pub fn stored<T: Operations>(rq: IdleRequest<'_, T>, slot: &mut Option<IdleRequest<'static, T>>) {
     #[cfg(bad)]
     slot.replace(rq); //~ ERROR borrowed data escapes outside of function
     #[cfg(not(bad))]

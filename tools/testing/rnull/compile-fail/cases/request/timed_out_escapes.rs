@@ -2,9 +2,9 @@
 
 //! What is seen of a request that timed out does not outlive the callback.
 
-use kernel::block::mq::{Operations, TimedOut};
+use kernel::block::mq::{Operations, TimedOutRequest};
 
-pub fn case<'t, T: Operations>(rq: &'t TimedOut<'t, T>) -> &'t T::RequestData {
+pub fn case<'t, T: Operations>(rq: &'t TimedOutRequest<'t, T>) -> &'t T::RequestData {
     #[cfg(bad)]
     let _: &'static T::RequestData = rq.data(); //~ ERROR lifetime may not live long enough
     rq.data()

@@ -3,16 +3,16 @@
 //! Only a request that has a timer can be delayed.
 
 use kernel::{
-    block::mq::{NoTimer, Operations, Started, Timer},
+    block::mq::{NoTimer, Operations, StartedRequest, Timer},
     time::Delta,
 };
 
 #[cfg(bad)]
-pub fn without<T: Operations<Timer = NoTimer>>(rq: Started<T>) {
-    rq.delay(Delta::from_micros(10)); //~ ERROR E0599: the method `delay` exists for struct `Started<T>`, but its trait bounds
+pub fn without<T: Operations<Timer = NoTimer>>(rq: StartedRequest<T>) {
+    rq.delay(Delta::from_micros(10)); //~ ERROR E0599: the method `delay` exists for struct `StartedRequest<T>`, but its trait bounds
 }
 
-pub fn with<T: Operations<Timer = Timer>>(rq: Started<T>) {
+pub fn with<T: Operations<Timer = Timer>>(rq: StartedRequest<T>) {
     rq.delay(Delta::from_micros(10));
 }
 

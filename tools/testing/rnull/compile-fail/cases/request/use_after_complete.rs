@@ -2,9 +2,9 @@
 
 //! A request cannot be looked at after its completion was raised.
 
-use kernel::block::mq::{Operations, Started};
+use kernel::block::mq::{Operations, StartedRequest};
 
-pub fn case<T: Operations>(rq: Started<T>) {
+pub fn case<T: Operations>(rq: StartedRequest<T>) {
     rq.complete();
     #[cfg(bad)]
     let _ = rq.bytes(); //~ ERROR E0382: borrow of moved value: `rq`

@@ -2,9 +2,9 @@
 
 //! A request cannot be looked at after it ended.
 
-use kernel::block::mq::{Operations, Started};
+use kernel::block::mq::{Operations, StartedRequest};
 
-pub fn case<T: Operations>(rq: Started<T>) {
+pub fn case<T: Operations>(rq: StartedRequest<T>) {
     rq.end(Ok(()));
     #[cfg(bad)]
     let _ = rq.sector(); //~ ERROR E0382: borrow of moved value: `rq`

@@ -5,7 +5,7 @@
 use kernel::{
     block::{
         mq::{
-            Batch,
+            IoCompletionBatch,
             Operations,
             RequestList, //
         },
@@ -22,15 +22,15 @@ use kernel::{
 /// The driver's part of each request.
 ///
 /// It is used for requests that do not end where they were served, and outlives the I/O:
-/// [`Command::keep`] wipes out what an earlier one left. The timeout handler may then run beside
+/// [`Pdu::keep`] wipes out what an earlier one left. The timeout handler may then run beside
 /// the owner of the request, so the state is atomic; it orders nothing, for the end of the request
 /// is up to the owner alone.
-pub(crate) struct Command {
+pub(crate) struct Pdu {
     /// The error number of the failure; zero if there was none.
     failure: Atomic<i32>,
 }
 
-impl Command {
+impl Pdu {
     /// Makes the part of a request that was not used yet.
     pub(crate) fn new() -> Self {
         Self {
@@ -62,9 +62,9 @@ impl Command {
 }
 
 /// Ends requests as was kept with each, together where that can be; returns how many there were.
-pub(crate) fn end_all<T>(mut requests: RequestList<T>, batch: &mut Batch<'_, T>) -> u32
+pub(crate) fn end_all<T>(mut requests: RequestList<T>, batch: &mut IoCompletionBatch<'_, T>) -> u32
 where
-    T: Operations<RequestData = Command>,
+    T: Operations<RequestData = Pdu>,
 {
     let mut count = 0;
     while let Some(rq) = requests.pop_front() {

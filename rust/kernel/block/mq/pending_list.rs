@@ -10,14 +10,14 @@
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
 use super::{
-    list::RawList,
     request::OWNED,
+    request_list::RawList,
     Operations,
-    Overdue,
+    OverdueRequest,
     Request,
     RequestList,
-    Started,
-    TimedOut,
+    StartedRequest,
+    TimedOutRequest,
     TimeoutAction, //
 };
 use crate::{
@@ -95,7 +95,7 @@ unsafe fn set_prev(rq: *mut bindings::request, prev: *mut bindings::request) {
 /// ```
 /// use kernel::{
 ///     block::{
-///         mq::{HwQueue, Operations, PendingList, Started, TimedOut, TimeoutAction},
+///         mq::{HwQueue, Operations, PendingList, StartedRequest, TimedOutRequest, TimeoutAction},
 ///         BlkStatus,
 ///     },
 ///     sync::SpinLock,
@@ -104,7 +104,7 @@ unsafe fn set_prev(rq: *mut bindings::request, prev: *mut bindings::request) {
 /// /// What the driver keeps for each hardware queue: the requests that the device works on.
 /// struct Working<T: Operations>(SpinLock<PendingList<T>>);
 ///
-/// fn begin<T: Operations<HwData = Working<T>>>(hw: HwQueue<'_, T>, rq: Started<T>) {
+/// fn begin<T: Operations<HwData = Working<T>>>(hw: HwQueue<'_, T>, rq: StartedRequest<T>) {
 ///     hw.data().0.lock().push_back(rq);
 /// }
 ///
@@ -115,7 +115,9 @@ unsafe fn set_prev(rq: *mut bindings::request, prev: *mut bindings::request) {
 ///     }
 /// }
 ///
-/// fn timeout<'t, T: Operations<HwData = Working<T>>>(rq: TimedOut<'t, T>) -> TimeoutAction<'t> {
+/// fn timeout<'t, T: Operations<HwData = Working<T>>>(
+///     rq: TimedOutRequest<'t, T>,
+/// ) -> TimeoutAction<'t> {
 ///     let taken = rq.hw_queue().data().0.lock().remove(rq);
 ///     match taken {
 ///         Ok((rq, done)) => {
@@ -130,15 +132,15 @@ unsafe fn set_prev(rq: *mut bindings::request, prev: *mut bindings::request) {
 ///
 /// # Invariants
 ///
-/// It owns the requests in it, as [`Started`] would. They are linked by [`prev`] as by `rq_next`,
-/// the other way round. Their place is `number`, and no other request has that: no other list has
-/// it, nor had this one before a time at which it was empty, or will have after. The numbers from
-/// `number` up to `end` are its own.
+/// It owns the requests in it, as [`StartedRequest`] would. They are linked by [`prev`] as by
+/// `rq_next`, the other way round. Their place is `number`, and no other request has that: no other
+/// list has it, nor had this one before a time at which it was empty, or will have after. The
+/// numbers from `number` up to `end` are its own.
 pub struct PendingList<T: Operations> {
     list: RawList,
     number: u64,
     end: u64,
-    _requests: PhantomData<Started<T>>,
+    _requests: PhantomData<StartedRequest<T>>,
 }
 
 // SAFETY: It owns requests that are `Send`.
@@ -181,14 +183,14 @@ impl<T: Operations> PendingList<T> {
     #[inline]
     unsafe fn set_place(rq: *mut bindings::request, place: u64) {
         // SAFETY: By the safety requirement.
-        let command = unsafe { Request::<T>::command_of(Request::cast_from(rq)) };
+        let command = unsafe { Request::<T>::pdu_of(Request::cast_from(rq)) };
         // SAFETY: By the safety requirement, the private part is there.
         unsafe { &*command }.set_place(place);
     }
 
     /// Appends a request.
     #[inline]
-    pub fn push_back(&mut self, rq: Started<T>) {
+    pub fn push_back(&mut self, rq: StartedRequest<T>) {
         let rq = rq.into_inner().as_ptr().cast();
         let last = self.last();
         // SAFETY: `into_inner` gave up the request, which is put into the list here.
@@ -197,7 +199,7 @@ impl<T: Operations> PendingList<T> {
         unsafe { Self::set_place(rq, self.number) };
         // INVARIANT: It is linked, and its place is set.
         //
-        // SAFETY: As above; a request that a `Started` owns is in no list.
+        // SAFETY: As above; a request that a `StartedRequest` owns is in no list.
         unsafe { self.list.push_back(rq) };
     }
 
@@ -221,7 +223,7 @@ impl<T: Operations> PendingList<T> {
 
     /// Takes the first request.
     #[inline]
-    pub fn pop_front(&mut self) -> Option<Started<T>> {
+    pub fn pop_front(&mut self) -> Option<StartedRequest<T>> {
         let rq = self.list.pop_front()?;
         if !self.list.is_empty() {
             // SAFETY: By the type invariant, the list owns its head.
@@ -232,7 +234,7 @@ impl<T: Operations> PendingList<T> {
         // SAFETY: As above; it is not null.
         let rq = unsafe { NonNull::new_unchecked(Request::cast_from(rq)) };
         // SAFETY: By the type invariant, the list owned the request, which is in no list now.
-        Some(unsafe { Started::from_raw(rq) })
+        Some(unsafe { StartedRequest::from_raw(rq) })
     }
 
     /// Takes all requests, in order.
@@ -266,8 +268,8 @@ impl<T: Operations> PendingList<T> {
     /// Fails if the request is not in this list.
     pub fn remove<'t>(
         &mut self,
-        rq: TimedOut<'t, T>,
-    ) -> Result<(Overdue<T>, TimeoutAction<'t>), TimedOut<'t, T>> {
+        rq: TimedOutRequest<'t, T>,
+    ) -> Result<(OverdueRequest<T>, TimeoutAction<'t>), TimedOutRequest<'t, T>> {
         // By the type invariant, a request with another place is not in the list. While the list is
         // borrowed, none gets this place, and none with this place gets another.
         if rq.place() != self.number {

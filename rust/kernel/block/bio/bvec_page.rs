@@ -31,14 +31,14 @@ use core::{
 /// - `offset + len <= PAGE_SIZE`.
 /// - The owner of the bytes lends them for `'a`: no reference to them exists.
 #[derive(Clone, Copy)]
-pub(crate) struct Piece<'a> {
+pub(crate) struct BvecPage<'a> {
     page: NonNull<bindings::page>,
     offset: usize,
     len: usize,
     _page: PhantomData<&'a bindings::page>,
 }
 
-impl Piece<'_> {
+impl BvecPage<'_> {
     /// Names a run of bytes.
     ///
     /// # Safety

@@ -2,7 +2,7 @@
 
 //! The limits that this machine sets.
 
-use crate::config::Machine;
+use crate::config::SystemLimits;
 use kernel::{
     block::mq,
     cpu,
@@ -11,9 +11,9 @@ use kernel::{
 };
 
 /// Returns what settings are measured against here, with so many polled queues at most.
-pub(crate) fn this(poll_queues: u32) -> Machine {
+pub(crate) fn detect(poll_queues: u32) -> SystemLimits {
     let page_size = PAGE_SIZE as u32;
-    Machine {
+    SystemLimits {
         cpus: cpu::nr_cpu_ids(),
         nodes: mq::online_nodes(),
         poll_queues,

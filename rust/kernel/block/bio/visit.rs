@@ -4,8 +4,8 @@
 
 use super::{
     iter::Segments,
+    mapped_bytes::MappedBytes, //
     segment::Direction,
-    window::Window, //
 };
 use crate::{
     bindings,
@@ -54,12 +54,12 @@ impl Mapped {
     /// The bytes may be written if `D` is [`FromDisk`](super::FromDisk), read otherwise. The window
     /// must be gone before `self` is.
     #[inline(always)]
-    unsafe fn window<'a, D: Direction>(&self) -> Window<'a, D> {
+    unsafe fn window<'a, D: Direction>(&self) -> MappedBytes<'a, D> {
         if !D::FILLS {
             self.flush(self.len);
         }
         // SAFETY: By the type invariants and the safety requirement.
-        unsafe { Window::new(self.start.cast(), self.len) }
+        unsafe { MappedBytes::new(self.start.cast(), self.len) }
     }
 
     /// To be called when the first `len` bytes were filled, or read.
@@ -89,9 +89,9 @@ impl Drop for Mapped {
 /// Whom all bytes of a transfer can be lent to.
 ///
 /// It is no closure because a method can be told to be inlined.
-pub(crate) trait User<D> {
+pub(crate) trait SegmentVisitor<D> {
     /// Uses all of the bytes, or fails.
-    fn take(self, bytes: Window<'_, D>) -> Result;
+    fn take(self, bytes: MappedBytes<'_, D>) -> Result;
 }
 
 impl<D: Direction> Segments<'_, D> {
@@ -101,7 +101,7 @@ impl<D: Direction> Segments<'_, D> {
     pub(crate) fn with_window<R>(
         &mut self,
         max: usize,
-        f: impl FnOnce(&mut Window<'_, D>) -> R,
+        f: impl FnOnce(&mut MappedBytes<'_, D>) -> R,
     ) -> Option<R> {
         let (range, done, left) = self.range()?;
         // SAFETY: The range has `left` more bytes, which stay there while `self` is borrowed.
@@ -123,7 +123,7 @@ impl<D: Direction> Segments<'_, D> {
     /// Lends the next `len` bytes to `user` and leaves them out, unless it fails; [`None`] if they
     /// cannot be addressed at once.
     #[inline(always)]
-    pub(crate) fn lend_all(&mut self, len: u32, user: impl User<D>) -> Option<Result> {
+    pub(crate) fn lend_all(&mut self, len: u32, user: impl SegmentVisitor<D>) -> Option<Result> {
         let (range, done, rest) = self.range_of(len)?;
         // SAFETY: The range has `len` more bytes, which stay there while `self` is borrowed.
         let mapped = unsafe { Mapped::new(range, done, len as usize) };

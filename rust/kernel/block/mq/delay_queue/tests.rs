@@ -6,9 +6,9 @@
 mod suite {
     use super::super::{
         super::{
-            Atomic,
-            Idle,
-            Refused,
+            IdleRequest,
+            NonBlocking,
+            QueueResult,
             TagSet,
             TagSetOptions, //
         },
@@ -36,13 +36,13 @@ mod suite {
     #[pin_data]
     struct Queue {
         #[pin]
-        line: SpinLockIrq<Option<Arc<DelayLine<Driver>>>>,
+        line: SpinLockIrq<Option<Arc<DelayQueue<Driver>>>>,
         dropped: atomic::Atomic<bool>,
     }
 
     #[vtable]
     impl Operations for Driver {
-        type Context = Atomic;
+        type Context = NonBlocking;
         type TagSetData = ();
         type QueueData = Queue;
         type HwData = ();
@@ -55,7 +55,7 @@ mod suite {
 
         fn init_request(_: &()) -> impl PinInit<()> {}
 
-        fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+        fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
             let line = rq.queue_data().line.lock().clone();
             let rq = rq.start();
             match line {
@@ -69,7 +69,7 @@ mod suite {
             Ok(())
         }
 
-        fn due(mut requests: RequestList<Self>) {
+        fn delay_expired(mut requests: RequestList<Self>) {
             while let Some(rq) = requests.pop_front() {
                 let queue = rq.queue_data();
                 let line = queue.line.lock().take();
@@ -85,7 +85,7 @@ mod suite {
     #[test]
     fn a_line_may_be_dropped_by_its_own_callback() -> Result {
         let tags = TagSet::<Driver>::new(TagSetOptions::default(), Ok(()))?;
-        let line = Arc::new(DelayLine::new(Delta::from_millis(1))?, GFP_KERNEL)?;
+        let line = Arc::new(DelayQueue::new(Delta::from_millis(1))?, GFP_KERNEL)?;
         let queue = try_pin_init!(Queue {
             line <- new_spinlock_irq!(Some(line)),
             dropped: atomic::Atomic::new(false),

@@ -3,12 +3,12 @@
 //! The part of a tag set that callbacks see.
 
 use super::{
-    change::Change,
-    hw_queue::Retired,
-    map::{
-        Maps,
+    hw_queue::DeferredFree,
+    queue_map::{
         QueueCounts, //
+        QueueMaps,
     },
+    queue_update::QueueUpdate,
     reserves::Reserves,
     Operations, //
 };
@@ -22,26 +22,26 @@ use crate::{
 ///
 /// It is complete before C's tag set is allocated, because callbacks run while it is.
 #[pin_data]
-pub(super) struct Shared<T: Operations> {
-    pub(super) maps: Maps,
-    pub(super) change: Arc<Change>,
+pub(super) struct TagSetInner<T: Operations> {
+    pub(super) maps: QueueMaps,
+    pub(super) change: Arc<QueueUpdate>,
     pub(super) reserves: Reserves,
     #[pin]
-    pub(super) retired: Retired<T>,
+    pub(super) retired: DeferredFree<T>,
     #[pin]
     pub(super) data: T::TagSetData,
 }
 
-impl<T: Operations> Shared<T> {
+impl<T: Operations> TagSetInner<T> {
     pub(super) fn new(
         counts: QueueCounts,
         data: impl PinInit<T::TagSetData, Error>,
     ) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
-            maps: Maps::new(counts),
-            change: Arc::new(Change::new(), GFP_KERNEL)?,
+            maps: QueueMaps::new(counts),
+            change: Arc::new(QueueUpdate::new(), GFP_KERNEL)?,
             reserves: Reserves::new(),
-            retired <- Retired::new(),
+            retired <- DeferredFree::new(),
             data <- data,
         }? Error)
     }

@@ -14,21 +14,22 @@ use core::marker::PhantomData;
 
 /// The bytes of some memory, to be filled if `D` is [`FromDisk`], to be read if it is [`ToDisk`].
 ///
-/// As with a [`Piece`], their owner may change them at any time, so no reference to them is made.
+/// As with a [`BvecPage`], their owner may change them at any time, so no reference to them is
+/// made.
 ///
 /// # Invariants
 ///
 /// During `'a`, the `len` bytes from `at` on may be written by C's `memcpy` if `D` is [`FromDisk`],
 /// and read by it if it is [`ToDisk`].
 ///
-/// [`Piece`]: super::piece::Piece
-pub(crate) struct Window<'a, D> {
+/// [`BvecPage`]: super::bvec_page::BvecPage
+pub(crate) struct MappedBytes<'a, D> {
     at: *mut u8,
     len: usize,
     _lent: PhantomData<(&'a [u8], D)>,
 }
 
-impl<D> Window<'_, D> {
+impl<D> MappedBytes<'_, D> {
     /// Names a run of bytes.
     ///
     /// # Safety
@@ -53,8 +54,8 @@ impl<D> Window<'_, D> {
 
     /// The same bytes once more.
     #[inline]
-    pub(crate) fn again(&self) -> Window<'_, D> {
-        Window { ..*self }
+    pub(crate) fn again(&self) -> MappedBytes<'_, D> {
+        MappedBytes { ..*self }
     }
 
     /// Splits off the first `len` bytes; [`None`] if there are fewer.
@@ -72,10 +73,10 @@ impl<D> Window<'_, D> {
 
     /// The bytes in pieces of `size`, without those at the end that are fewer.
     #[inline]
-    pub(crate) fn pieces(&self, size: usize) -> impl Iterator<Item = Window<'_, D>> {
+    pub(crate) fn pieces(&self, size: usize) -> impl Iterator<Item = MappedBytes<'_, D>> {
         let (at, count) = (self.at, self.len / size);
         // INVARIANT: So many pieces are within the bytes.
-        (0..count).map(move |piece| Window {
+        (0..count).map(move |piece| MappedBytes {
             at: at.wrapping_add(piece.wrapping_mul(size)),
             len: size,
             _lent: PhantomData,
@@ -90,7 +91,7 @@ impl<D> Window<'_, D> {
     }
 }
 
-impl Window<'_, FromDisk> {
+impl MappedBytes<'_, FromDisk> {
     /// The address to copy to, of [`Self::len`] bytes.
     #[inline]
     pub(crate) fn as_ptr(&self) -> *mut ffi::c_char {
@@ -105,7 +106,7 @@ impl Window<'_, FromDisk> {
     }
 }
 
-impl Window<'_, ToDisk> {
+impl MappedBytes<'_, ToDisk> {
     /// The address to copy from, of [`Self::len`] bytes.
     #[inline]
     pub(crate) fn as_ptr(&self) -> *const ffi::c_char {
@@ -113,14 +114,14 @@ impl Window<'_, ToDisk> {
     }
 }
 
-impl<'a> From<&'a [u8]> for Window<'a, ToDisk> {
+impl<'a> From<&'a [u8]> for MappedBytes<'a, ToDisk> {
     fn from(bytes: &'a [u8]) -> Self {
         // SAFETY: The bytes may be read while they are borrowed.
         unsafe { Self::new(bytes.as_ptr().cast_mut(), bytes.len()) }
     }
 }
 
-impl<'a> From<&'a mut [u8]> for Window<'a, FromDisk> {
+impl<'a> From<&'a mut [u8]> for MappedBytes<'a, FromDisk> {
     fn from(bytes: &'a mut [u8]) -> Self {
         // SAFETY: The bytes may be written while they are borrowed.
         unsafe { Self::new(bytes.as_mut_ptr(), bytes.len()) }

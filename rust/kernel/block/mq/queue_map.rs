@@ -40,14 +40,14 @@ pub fn online_nodes() -> u32 {
 /// # Examples
 ///
 /// ```
-/// use kernel::block::mq::{HwQueue, Operations, QueueKind};
+/// use kernel::block::mq::{HwQueue, Operations, QueueType};
 ///
 /// fn is_polled<T: Operations>(hw: HwQueue<'_, T>) -> bool {
-///     hw.kind() == QueueKind::Poll
+///     hw.queue_type() == QueueType::Poll
 /// }
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum QueueKind {
+pub enum QueueType {
     /// Requests that no other kind of queue takes.
     Default,
     /// Reads.
@@ -56,7 +56,7 @@ pub enum QueueKind {
     Poll,
 }
 
-impl QueueKind {
+impl QueueType {
     /// The kind that C calls `kind`, an `enum hctx_type`.
     #[inline]
     pub(super) fn from_raw(kind: c_ushort) -> Self {
@@ -162,9 +162,9 @@ impl QueueCounts {
 }
 
 /// Counts that are read while they change: all of them are in one 64-bit atomic.
-struct SharedCounts(Atomic<u64>);
+struct AtomicCounts(Atomic<u64>);
 
-impl SharedCounts {
+impl AtomicCounts {
     /// How many bits each count has.
     const BITS: u32 = 21;
 
@@ -173,7 +173,7 @@ impl SharedCounts {
     }
 
     fn pack(counts: QueueCounts) -> u64 {
-        const_assert!(MAX_QUEUES < 1 << SharedCounts::BITS);
+        const_assert!(MAX_QUEUES < 1 << AtomicCounts::BITS);
         [counts.poll, counts.read, counts.default]
             .into_iter()
             .fold(0, |word, count| word << Self::BITS | u64::from(count))
@@ -198,18 +198,18 @@ impl SharedCounts {
 
 /// The counts of a tag set: those asked for, those in force when they were, and those that the maps
 /// were last made from.
-pub(super) struct Maps {
-    asked: SharedCounts,
-    before: SharedCounts,
-    mapped: SharedCounts,
+pub(super) struct QueueMaps {
+    asked: AtomicCounts,
+    before: AtomicCounts,
+    mapped: AtomicCounts,
 }
 
-impl Maps {
+impl QueueMaps {
     pub(super) fn new(counts: QueueCounts) -> Self {
         Self {
-            asked: SharedCounts::new(counts),
-            before: SharedCounts::new(counts),
-            mapped: SharedCounts::new(counts),
+            asked: AtomicCounts::new(counts),
+            before: AtomicCounts::new(counts),
+            mapped: AtomicCounts::new(counts),
         }
     }
 
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn counts_fit_into_a_word() {
-        let shared = SharedCounts::new(QueueCounts::default());
+        let shared = AtomicCounts::new(QueueCounts::default());
         for counts in [
             counts(1, 2, 3),
             counts(MAX_QUEUES, 0, 0),

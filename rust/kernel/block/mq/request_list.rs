@@ -7,7 +7,7 @@
 use super::{
     Operations,
     Request,
-    Started, //
+    StartedRequest, //
 };
 use crate::bindings;
 use core::{
@@ -180,7 +180,7 @@ impl RawList {
 /// # Examples
 ///
 /// ```
-/// use kernel::block::mq::{Operations, RequestList, Started};
+/// use kernel::block::mq::{Operations, RequestList, StartedRequest};
 ///
 /// fn end_all<T: Operations>(list: &mut RequestList<T>) {
 ///     while let Some(rq) = list.pop_front() {
@@ -188,7 +188,7 @@ impl RawList {
 ///     }
 /// }
 ///
-/// fn in_order<T: Operations>(first: Started<T>, second: Started<T>) {
+/// fn in_order<T: Operations>(first: StartedRequest<T>, second: StartedRequest<T>) {
 ///     let mut list = RequestList::new();
 ///     list.push_back(first);
 ///     list.push_back(second);
@@ -201,10 +201,10 @@ impl RawList {
 ///
 /// # Invariants
 ///
-/// It owns the requests in it, as [`Started`] would.
+/// It owns the requests in it, as [`StartedRequest`] would.
 pub struct RequestList<T: Operations> {
     list: RawList,
-    _requests: PhantomData<Started<T>>,
+    _requests: PhantomData<StartedRequest<T>>,
 }
 
 // SAFETY: It owns requests that are `Send`.
@@ -249,21 +249,21 @@ impl<T: Operations> RequestList<T> {
 
     /// Appends a request.
     #[inline]
-    pub fn push_back(&mut self, rq: Started<T>) {
+    pub fn push_back(&mut self, rq: StartedRequest<T>) {
         let rq = rq.into_inner().as_ptr().cast();
         // INVARIANT: `into_inner` gave up the request.
-        // SAFETY: As above; a request that a `Started` owns is in no list.
+        // SAFETY: As above; a request that a `StartedRequest` owns is in no list.
         unsafe { self.list.push_back(rq) };
     }
 
     /// Takes the first request.
     #[inline]
-    pub fn pop_front(&mut self) -> Option<Started<T>> {
+    pub fn pop_front(&mut self) -> Option<StartedRequest<T>> {
         let rq = self.list.pop_front()?;
         // SAFETY: By the type invariant, it was a request of the list, hence not null.
         let rq = unsafe { NonNull::new_unchecked(Request::cast_from(rq)) };
         // SAFETY: By the type invariant, the list owned the request, which is in no list now.
-        Some(unsafe { Started::from_raw(rq) })
+        Some(unsafe { StartedRequest::from_raw(rq) })
     }
 
     /// Looks at the first request.

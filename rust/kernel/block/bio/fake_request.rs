@@ -27,7 +27,7 @@ pub(crate) type Range = (usize, usize);
 ///
 /// Each element of `vecs` owns as many neighbouring pages as it reaches over, and at least one. The
 /// bios are linked in order, and their arrays are slices of `vecs`. Neither vector ever grows.
-pub(crate) struct Fake {
+pub(crate) struct FakeRequest {
     vecs: KVec<bindings::bio_vec>,
     bios: KVec<bindings::bio>,
 }
@@ -41,7 +41,7 @@ fn order((offset, len): Range) -> u32 {
         .ilog2()
 }
 
-impl Fake {
+impl FakeRequest {
     /// Makes a bio for each list of ranges, of whose first `done` bytes nothing is left.
     pub(crate) fn new(lists: &[(&[Range], usize)]) -> Result<Self> {
         let count = lists.iter().map(|(ranges, _)| ranges.len()).sum();
@@ -172,7 +172,7 @@ impl Fake {
     }
 }
 
-impl Drop for Fake {
+impl Drop for FakeRequest {
     fn drop(&mut self) {
         for vec in self.vecs.iter() {
             let range = (vec.bv_offset as usize, vec.bv_len as usize);

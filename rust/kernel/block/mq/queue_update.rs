@@ -29,17 +29,17 @@ use core::ptr::NonNull;
 ///
 /// # Invariants
 ///
-/// The queues of a disk that is not in use may be replaced only while `begun`, and after a grace
-/// period of RCU since. Those of a disk that is in use are not replaced.
-pub(super) struct Change {
-    begun: Atomic<bool>,
+/// The queues of a disk that is not in use may be replaced only while `in_progress`, and after a
+/// grace period of RCU since. Those of a disk that is in use are not replaced.
+pub(super) struct QueueUpdate {
+    in_progress: Atomic<bool>,
 }
 
-impl Change {
+impl QueueUpdate {
     pub(super) fn new() -> Self {
         // INVARIANT: Nobody replaces them.
         Self {
-            begun: Atomic::new(false),
+            in_progress: Atomic::new(false),
         }
     }
 
@@ -48,10 +48,10 @@ impl Change {
     ///
     /// May sleep. `_alone` is the lock that all hold who begin a change of this: the first to end
     /// theirs would end that of another.
-    pub(super) fn begin<'a>(&'a self, _alone: &'a MutexGuard<'_, ()>) -> Begun<'a> {
-        self.begun.store(true, Relaxed);
+    pub(super) fn begin<'a>(&'a self, _alone: &'a MutexGuard<'_, ()>) -> UpdateGuard<'a> {
+        self.in_progress.store(true, Relaxed);
         rcu::synchronize_rcu();
-        Begun(self)
+        UpdateGuard(self)
     }
 
     /// Runs `f`, which goes through the hardware queues that `queue` has, if they stay: not if they
@@ -60,14 +60,14 @@ impl Change {
     /// # Safety
     ///
     /// `queue` is valid, and on the tag set that this belongs to.
-    pub(super) unsafe fn unless_begun(
+    pub(super) unsafe fn with_stable_queues(
         &self,
         queue: NonNull<bindings::request_queue>,
         f: impl FnOnce(*mut bindings::request_queue),
     ) {
         let queue = queue.as_ptr();
         let _section = rcu::read_lock();
-        if !self.begun.load(Acquire) {
+        if !self.in_progress.load(Acquire) {
             // By the type invariant, the queues stay until the section ends.
             f(queue);
         // SAFETY: By the safety requirement.
@@ -79,13 +79,14 @@ impl Change {
     }
 }
 
-/// A change that has begun. It ends when this is dropped; by then the queues stay as they are.
+/// A change that has in_progress. It ends when this is dropped; by then the queues stay as they
+/// are.
 #[must_use = "a change ends when this is dropped"]
-pub(super) struct Begun<'a>(&'a Change);
+pub(super) struct UpdateGuard<'a>(&'a QueueUpdate);
 
-impl Drop for Begun<'_> {
+impl Drop for UpdateGuard<'_> {
     fn drop(&mut self) {
         // INVARIANT: They are not replaced any more. Whoever sees that, sees the new ones.
-        self.0.begun.store(false, Release);
+        self.0.in_progress.store(false, Release);
     }
 }

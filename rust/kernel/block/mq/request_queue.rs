@@ -23,28 +23,29 @@ use core::{
 ///
 /// A driver that can take no more stops them, refuses the request with
 /// [`BlkStatus::RESOURCE`](crate::block::BlkStatus::RESOURCE), and starts them again in
-/// [`Operations::tick`]. Without stopping them, the block layer would try again and again.
+/// [`Operations::queue_timer_expired`]. Without stopping them, the block layer would try again and
+/// again.
 ///
 /// # Examples
 ///
 /// ```
 /// use kernel::{
-///     block::{mq::{Idle, Operations, Queues, Refused}, BlkStatus},
+///     block::{mq::{IdleRequest, Operations, RequestQueue, QueueResult}, BlkStatus},
 ///     time::Delta,
 /// };
 ///
-/// fn queue_rq<'q, T: Operations>(rq: Idle<'q, T>, busy: bool) -> Result<(), Refused<'q, T>> {
+/// fn queue_rq<'q, T: Operations>(rq: IdleRequest<'q, T>, busy: bool) -> QueueResult<'q, T> {
 ///     if busy {
-///         let queues = rq.hw_queue().all();
+///         let queues = rq.hw_queue().request_queue();
 ///         queues.stop();
-///         queues.tick_after(Delta::from_millis(1));
-///         return Err(rq.refuse(BlkStatus::RESOURCE));
+///         queues.start_timer(Delta::from_millis(1));
+///         return Err(rq.reject(BlkStatus::RESOURCE));
 ///     }
 ///     rq.start().end(Ok(()));
 ///     Ok(())
 /// }
 ///
-/// fn tick<T: Operations>(queues: Queues<'_, T>) {
+/// fn queue_timer_expired<T: Operations>(queues: RequestQueue<'_, T>) {
 ///     queues.start();
 /// }
 /// ```
@@ -53,21 +54,21 @@ use core::{
 ///
 /// For `'q`, `queue` is valid, was made with a [`DiskData<T>`] that is not dropped, and a timer
 /// that is started there is cancelled before the queue goes.
-pub struct Queues<'q, T: Operations> {
+pub struct RequestQueue<'q, T: Operations> {
     queue: NonNull<bindings::request_queue>,
     _data: PhantomData<&'q T::QueueData>,
 }
 
-impl<T: Operations> Clone for Queues<'_, T> {
+impl<T: Operations> Clone for RequestQueue<'_, T> {
     #[inline]
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T: Operations> Copy for Queues<'_, T> {}
+impl<T: Operations> Copy for RequestQueue<'_, T> {}
 
-impl<'q, T: Operations> Queues<'q, T> {
+impl<'q, T: Operations> RequestQueue<'q, T> {
     /// # Safety
     ///
     /// The type invariant holds for `queue`.
@@ -89,7 +90,7 @@ impl<'q, T: Operations> Queues<'q, T> {
     /// the disk is in use, `f` does not run: C may be replacing them.
     fn unless_replaced(self, f: impl FnOnce(*mut bindings::request_queue)) {
         // SAFETY: By the type invariant; the data of a disk has the change of its tag set.
-        unsafe { self.disk_data().change().unless_begun(self.queue, f) };
+        unsafe { self.disk_data().change().with_stable_queues(self.queue, f) };
     }
 
     /// What the driver keeps for the disk.
@@ -135,12 +136,13 @@ impl<'q, T: Operations> Queues<'q, T> {
         });
     }
 
-    /// Has [`Operations::tick`] called after `delay`, instead of when it was to be called before.
+    /// Has [`Operations::queue_timer_expired`] called after `delay`, instead of when it was to be
+    /// called before.
     ///
     /// The disk has one such timer. When the disk is removed, it can expire until the last request
     /// has ended, and is then cancelled.
-    pub fn tick_after(self, delay: Delta) {
-        const_assert!(T::HAS_TICK);
+    pub fn start_timer(self, delay: Delta) {
+        const_assert!(T::HAS_QUEUE_TIMER_EXPIRED);
         // SAFETY: By the type invariant.
         unsafe { self.disk_data().start_timer(self.queue, delay) };
     }

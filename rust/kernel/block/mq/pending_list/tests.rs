@@ -6,10 +6,10 @@
 mod suite {
     use super::super::{
         super::{
-            Idle,
+            Blocking,
+            IdleRequest,
             NoTimer,
-            Refused,
-            Sleepable,
+            QueueResult,
             TagSet,
             TagSetOptions, //
         },
@@ -46,7 +46,7 @@ mod suite {
 
     #[vtable]
     impl Operations for Driver {
-        type Context = Sleepable;
+        type Context = Blocking;
         type TagSetData = ();
         type QueueData = State;
         type HwData = ();
@@ -61,7 +61,7 @@ mod suite {
             Atomic::new(0)
         }
 
-        fn queue_rq<'q>(rq: Idle<'q, Self>, _: bool) -> Result<(), Refused<'q, Self>> {
+        fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
             let state = rq.queue_data();
             let which = state.kept.fetch_add(1, Relaxed) % 2;
             let rq = rq.start();
@@ -70,7 +70,7 @@ mod suite {
             Ok(())
         }
 
-        fn timeout<'t>(rq: TimedOut<'t, Self>) -> TimeoutAction<'t> {
+        fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
             let state = rq.hw_queue().queue_data();
             let which = rq.data().load(Relaxed);
             let mut lists = state.lists.lock();

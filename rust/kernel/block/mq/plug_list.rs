@@ -5,10 +5,10 @@
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
 use super::{
-    list::RawList,
-    Idle,
+    request_list::RawList,
+    IdleRequest,
     Operations,
-    Refused, //
+    RejectedRequest, //
 };
 use crate::bindings;
 use core::marker::PhantomData;
@@ -39,7 +39,7 @@ pub struct PlugList<'q, T: Operations> {
     next: RawList,
     /// Those that go back.
     back: RawList,
-    _requests: PhantomData<Idle<'q, T>>,
+    _requests: PhantomData<IdleRequest<'q, T>>,
 }
 
 impl<'q, T: Operations> PlugList<'q, T> {
@@ -65,10 +65,10 @@ impl<'q, T: Operations> PlugList<'q, T> {
 
     /// Takes the next request.
     #[inline]
-    pub fn pop(&mut self) -> Option<Idle<'q, T>> {
+    pub fn pop(&mut self) -> Option<IdleRequest<'q, T>> {
         let rq = self.next.pop_front()?;
         // SAFETY: By the type invariant.
-        Some(unsafe { Idle::from_raw(rq) })
+        Some(unsafe { IdleRequest::from_raw(rq) })
     }
 
     /// Whether no request is left to take.
@@ -82,7 +82,7 @@ impl<'q, T: Operations> PlugList<'q, T> {
     /// If its status says that it is to be queued again, it goes to
     /// [`Operations::queue_rq`] after this callback, else it ends with that status.
     #[inline]
-    pub fn push_back(&mut self, refused: Refused<'q, T>) {
+    pub fn push_back(&mut self, refused: RejectedRequest<'q, T>) {
         if refused.status().is_retried() {
             let (rq, _) = refused.into_raw();
             // INVARIANT: It was taken from this list, as `'q` shows.

@@ -5,8 +5,8 @@
 use super::super::Operations;
 use super::timer::{
     Callback,
-    Slot,
     Timer, //
+    TimerStorage,
 };
 use crate::{
     bindings,
@@ -25,15 +25,15 @@ use core::mem::offset_of;
 /// The place of a request that has an owner.
 pub(in super::super) const OWNED: u64 = 0;
 /// The place of one that has no owner until it times out.
-const PARKED: u64 = 1;
+const UNOWNED: u64 = 1;
 
 /// The private part of a request: made in `init_request`, dropped in `exit_request`, the same for
 /// many I/Os in between.
 #[pin_data]
-pub(in super::super) struct Command<T: Operations> {
+pub(in super::super) struct RequestPdu<T: Operations> {
     #[pin]
     timer: T::Timer,
-    /// Where the request is: [`OWNED`], [`PARKED`], or a larger number that a `PendingList` has.
+    /// Where the request is: [`OWNED`], [`UNOWNED`], or a larger number that a `PendingList` has.
     /// One that has left such a list may still have a number which that list does not have any
     /// more.
     place: Atomic<u64>,
@@ -41,7 +41,7 @@ pub(in super::super) struct Command<T: Operations> {
     data: T::RequestData,
 }
 
-impl<T: Operations> Command<T> {
+impl<T: Operations> RequestPdu<T> {
     pub(in super::super) fn new(
         callback: Callback,
         data: impl PinInit<T::RequestData>,
@@ -83,24 +83,25 @@ impl<T: Operations> Command<T> {
         self.place.store(place, Relaxed);
     }
 
-    /// Gives the request up until [`Self::claim`].
+    /// Gives the request up until [`Self::try_take`].
     ///
     /// What was done before is seen by whoever claims it.
     #[inline]
-    pub(super) fn park(&self) {
-        self.place.store(PARKED, Release);
+    pub(super) fn leave_in_flight(&self) {
+        self.place.store(UNOWNED, Release);
     }
 
-    /// Takes the request that was given up by [`Self::park`], if it was; only one caller succeeds.
-    pub(super) fn claim(&self) -> bool {
-        self.place() == PARKED && self.place.cmpxchg(PARKED, OWNED, Acquire).is_ok()
+    /// Takes the request that was given up by [`Self::leave_in_flight`], if it was; only one caller
+    /// succeeds.
+    pub(super) fn try_take(&self) -> bool {
+        self.place() == UNOWNED && self.place.cmpxchg(UNOWNED, OWNED, Acquire).is_ok()
     }
 }
 
-impl<T: Operations<Timer = Timer>> Command<T> {
+impl<T: Operations<Timer = Timer>> RequestPdu<T> {
     /// The timer of the request.
     #[inline]
-    pub(super) fn its_timer(&self) -> &Timer {
+    pub(super) fn timer(&self) -> &Timer {
         &self.timer
     }
 
@@ -110,17 +111,17 @@ impl<T: Operations<Timer = Timer>> Command<T> {
     ///
     /// `this` points to a command.
     #[inline]
-    pub(super) unsafe fn timer(this: *const Self) -> *const Timer {
+    pub(super) unsafe fn raw_timer(this: *const Self) -> *const Timer {
         // SAFETY: By the safety requirement, for the field projection.
         unsafe { &raw const (*this).timer }
     }
 }
 
 /// The size of a command in bytes, for C.
-pub(in super::super) const fn command_size<T: Operations>() -> u32 {
+pub(in super::super) const fn cmd_size<T: Operations>() -> u32 {
     // A request for flushes is made anew whenever the number of queues changes, where C cannot do
     // without it. So a page is enough for it, as more in a row may not be there. That is also less
     // than the 16 pages into which C puts several requests without a look at whether one fits.
-    const_assert!(size_of::<Command<T>>() <= PAGE_SIZE - size_of::<bindings::request>());
-    size_of::<Command<T>>() as u32
+    const_assert!(size_of::<RequestPdu<T>>() <= PAGE_SIZE - size_of::<bindings::request>());
+    size_of::<RequestPdu<T>>() as u32
 }

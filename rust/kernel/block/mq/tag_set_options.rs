@@ -5,8 +5,8 @@
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
 use super::{
-    request::command_size,
-    shared::Shared,
+    request::cmd_size,
+    tag_set_inner::TagSetInner,
     vtable::Vtable,
     Context,
     Operations,
@@ -72,14 +72,14 @@ impl TagSetOptions {
     pub(super) fn as_raw<T: Operations>(
         &self,
         counts: QueueCounts,
-        shared: *const Shared<T>,
+        shared: *const TagSetInner<T>,
     ) -> Result<bindings::blk_mq_tag_set> {
         Ok(bindings::blk_mq_tag_set {
             ops: Vtable::<T>::get(),
             nr_maps: counts.maps(),
             nr_hw_queues: counts.total().ok_or(EINVAL)?,
             queue_depth: self.depth,
-            cmd_size: command_size::<T>(),
+            cmd_size: cmd_size::<T>(),
             numa_node: self.node()?,
             timeout: self.jiffies(),
             flags: self.flags::<T>(),

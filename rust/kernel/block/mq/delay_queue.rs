@@ -22,46 +22,47 @@ use crate::{
 };
 use core::mem::offset_of;
 
-/// Requests that wait for a time which is the same for all, then go on in [`Operations::due`].
+/// Requests that wait for a time which is the same for all, then go on in
+/// [`Operations::delay_expired`].
 ///
 /// The first to come is the first to be due, so one timer does for any number of them. It is
 /// started only when none waits yet, and all that are due go on together; of very many, 128 at a
 /// time, since they hold up their CPU. For one request alone
-/// its own timer costs less: [`Started::delay`](super::Started::delay). To have a line for each
-/// hardware queue, keep it in [`Operations::HwData`].
+/// its own timer costs less: [`StartedRequest::delay`](super::StartedRequest::delay). To have a
+/// line for each hardware queue, keep it in [`Operations::HwData`].
 ///
 /// Dropping it ends all requests in it with [`BlkStatus::IOERR`](crate::block::BlkStatus::IOERR),
-/// after waiting for `due` to return. It may be dropped anywhere, also by `due`: where waiting is
-/// impossible, a worker does that a little later.
+/// after waiting for `delay_expired` to return. It may be dropped anywhere, also by
+/// `delay_expired`: where waiting is impossible, a worker does that a little later.
 ///
 /// # Examples
 ///
 /// ```
 /// use kernel::{
-///     block::mq::{Batch, DelayLine, Operations, RequestList, Started, Timer},
+///     block::mq::{IoCompletionBatch, DelayQueue, Operations, RequestList, StartedRequest, Timer},
 ///     prelude::*,
 ///     time::Delta,
 /// };
 ///
-/// fn init_hw_queue<T: Operations<Timer = Timer>>() -> impl PinInit<DelayLine<T>, Error> {
-///     DelayLine::new(Delta::from_micros(10))
+/// fn init_hw_queue<T: Operations<Timer = Timer>>() -> impl PinInit<DelayQueue<T>, Error> {
+///     DelayQueue::new(Delta::from_micros(10))
 /// }
 ///
-/// fn later<T: Operations<Timer = Timer>>(line: &DelayLine<T>, rq: Started<T>) {
+/// fn later<T: Operations<Timer = Timer>>(line: &DelayQueue<T>, rq: StartedRequest<T>) {
 ///     let mut requests = RequestList::new();
 ///     requests.push_back(rq);
 ///     line.push(&mut requests);
 /// }
 ///
-/// fn due<T: Operations>(mut requests: RequestList<T>) {
-///     let mut batch = Batch::new();
+/// fn delay_expired<T: Operations>(mut requests: RequestList<T>) {
+///     let mut batch = IoCompletionBatch::new();
 ///     while let Some(rq) = requests.pop_front() {
 ///         batch.end(rq, Ok(()));
 ///     }
 /// }
 /// ```
-pub struct DelayLine<T: Operations<Timer = Timer>> {
-    line: LateDrop<Line<T>>,
+pub struct DelayQueue<T: Operations<Timer = Timer>> {
+    line: LateDrop<DelayQueueInner<T>>,
 }
 
 /// A line, whose drop waits for its timer.
@@ -71,13 +72,13 @@ pub struct DelayLine<T: Operations<Timer = Timer>> {
 /// `timer` is set up by `hrtimer_setup` for [`Self::expired`]. The deadlines in `waiting` never
 /// decrease.
 #[pin_data(PinnedDrop)]
-struct Line<T: Operations<Timer = Timer>> {
+struct DelayQueueInner<T: Operations<Timer = Timer>> {
     #[pin]
     timer: Opaque<bindings::hrtimer>,
     /// In nanoseconds, not negative.
     delay: i64,
     #[pin]
-    waiting: SpinLockIrq<Waiting<T>>,
+    waiting: SpinLockIrq<DelayedRequests<T>>,
 }
 
 /// How many requests are due at once at most.
@@ -87,10 +88,10 @@ const MOST_AT_ONCE: usize = 128;
 const PAUSE: i64 = 20_000;
 
 /// The name of a lock class, which has one address, as that of tag sets.
-static WAITING_NAME: &CStr = c"DelayLine::waiting";
+static WAITING_NAME: &CStr = c"DelayQueue::waiting";
 
 /// The requests that wait, the first to be due in front.
-struct Waiting<T: Operations> {
+struct DelayedRequests<T: Operations> {
     requests: RequestList<T>,
     /// Whether the timer will look at them: it was started, and its callback has not found the list
     /// empty since.
@@ -98,20 +99,20 @@ struct Waiting<T: Operations> {
 }
 
 // SAFETY: C's timer belongs to no thread, and the requests are `Send`.
-unsafe impl<T: Operations<Timer = Timer>> Send for Line<T> {}
+unsafe impl<T: Operations<Timer = Timer>> Send for DelayQueueInner<T> {}
 
 // SAFETY: C locks the timer, and the requests are under a lock.
-unsafe impl<T: Operations<Timer = Timer>> Sync for Line<T> {}
+unsafe impl<T: Operations<Timer = Timer>> Sync for DelayQueueInner<T> {}
 
-impl<T: Operations<Timer = Timer>> DelayLine<T> {
+impl<T: Operations<Timer = Timer>> DelayQueue<T> {
     /// Makes one in which requests wait for `delay`, or not at all if that is negative.
     ///
     /// Fails with `ENOMEM` if memory is short, `EAGAIN` while the parameters of the module are
     /// being parsed, `ENOTSUPP` in a module for a kernel without sysfs.
     pub fn new(delay: Delta) -> Result<Self> {
-        const_assert!(T::HAS_DUE);
+        const_assert!(T::HAS_DELAY_EXPIRED);
         let pin = ModulePin::new(this_module::<T::OwnerModule>())?;
-        let line = LateDrop::new(pin, Line::new(delay), GFP_KERNEL)?;
+        let line = LateDrop::new(pin, DelayQueueInner::new(delay), GFP_KERNEL)?;
         Ok(Self { line })
     }
 
@@ -125,7 +126,7 @@ impl<T: Operations<Timer = Timer>> DelayLine<T> {
     }
 }
 
-impl<T: Operations<Timer = Timer>> Line<T> {
+impl<T: Operations<Timer = Timer>> DelayQueueInner<T> {
     fn new(delay: Delta) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             // INVARIANT: Set up here.
@@ -143,7 +144,7 @@ impl<T: Operations<Timer = Timer>> Line<T> {
             delay: delay.as_nanos().max(0),
             // INVARIANT: There is no deadline yet.
             waiting <- SpinLockIrq::new(
-                Waiting {
+                DelayedRequests {
                     requests: RequestList::new(),
                     armed: false,
                 },
@@ -207,7 +208,7 @@ impl<T: Operations<Timer = Timer>> Line<T> {
 
     /// # Safety
     ///
-    /// C calls it for the timer in a `Line<T>`.
+    /// C calls it for the timer in a `DelayQueueInner<T>`.
     unsafe extern "C" fn expired(timer: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
         // SAFETY: By the safety requirement, the result is in the same allocation.
         let this = unsafe { timer.byte_sub(offset_of!(Self, timer)) }.cast::<Self>();
@@ -215,7 +216,7 @@ impl<T: Operations<Timer = Timer>> Line<T> {
         // an interrupt is left to a worker.
         let this = unsafe { &*this };
         let (due, more) = this.take_due();
-        T::due(due);
+        T::delay_expired(due);
         if more {
             // Only after the interrupt, so that the CPU gets to something else. Nothing else starts
             // the timer, as it counts as armed.
@@ -227,7 +228,7 @@ impl<T: Operations<Timer = Timer>> Line<T> {
 }
 
 #[pinned_drop]
-impl<T: Operations<Timer = Timer>> PinnedDrop for Line<T> {
+impl<T: Operations<Timer = Timer>> PinnedDrop for DelayQueueInner<T> {
     fn drop(self: Pin<&mut Self>) {
         // Nobody can start it any more but its callback, which this waits for.
         //

@@ -2,19 +2,19 @@
 
 //! The requests of a hardware queue that are served but for the end, which is polled for.
 
-use crate::command::{
+use crate::pdu::{
     self,
-    Command, //
+    Pdu, //
 };
 use kernel::{
     block::{
         mq::{
-            Batch,
+            IoCompletionBatch,
             Operations,
             PendingList,
             RequestList,
-            Started,
-            TimedOut,
+            StartedRequest,
+            TimedOutRequest,
             TimeoutAction, //
         },
         BlkStatus, //
@@ -26,20 +26,20 @@ use kernel::{
 
 /// The requests that wait; not one of them if the hardware queue is not a polled one.
 #[pin_data]
-pub(crate) struct Waiting<T: Operations> {
+pub(crate) struct PollList<T: Operations> {
     #[pin]
     requests: SpinLock<PendingList<T>>,
 }
 
-impl<T: Operations<RequestData = Command>> Waiting<T> {
+impl<T: Operations<RequestData = Pdu>> PollList<T> {
     pub(crate) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            requests <- new_spinlock!(PendingList::new(), "Waiting::requests"),
+            requests <- new_spinlock!(PendingList::new(), "PollList::requests"),
         })
     }
 
     /// Keeps a request until [`Self::reap`].
-    pub(crate) fn push(&self, rq: Started<T>) {
+    pub(crate) fn push(&self, rq: StartedRequest<T>) {
         self.requests.lock().push_back(rq);
     }
 
@@ -49,16 +49,16 @@ impl<T: Operations<RequestData = Command>> Waiting<T> {
     }
 
     /// Ends the requests that wait, together where that can be; returns how many there were.
-    pub(crate) fn reap(&self, batch: &mut Batch<'_, T>) -> u32 {
+    pub(crate) fn reap(&self, batch: &mut IoCompletionBatch<'_, T>) -> u32 {
         let requests = self.requests.lock().take();
-        command::end_all(requests, batch)
+        pdu::end_all(requests, batch)
     }
 
     /// Ends a request that was not polled for in time, if it is still here.
     pub(crate) fn give_up<'t>(
         &self,
-        rq: TimedOut<'t, T>,
-    ) -> Result<TimeoutAction<'t>, TimedOut<'t, T>> {
+        rq: TimedOutRequest<'t, T>,
+    ) -> Result<TimeoutAction<'t>, TimedOutRequest<'t, T>> {
         // What takes it out of the list is what ends it.
         let taken = self.requests.lock().remove(rq);
         taken.map(|(rq, done)| {
