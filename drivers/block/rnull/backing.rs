@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What stands behind the sectors of a disk.
+//! The backing store of a disk.
 
 use kernel::{
     block::{
@@ -25,18 +25,18 @@ use kernel::{
     sync::Arc, //
 };
 
-/// The backing of a disk; chosen at power-on.
+/// What keeps the data of a disk. It is chosen at power-on.
 pub(crate) enum Backing {
-    /// Nothing: writes vanish, reads leave memory as it was.
+    /// Nothing. Writes are dropped, reads leave the buffer as it was.
     Nothing,
-    /// Pages that come with the first write; what was never written reads as zeros.
+    /// Pages, which are allocated by the first write. Sectors never written read as zeros.
     Memory(Arc<PageStore>),
-    /// The same behind a cache, which is forgotten at power-off.
+    /// The same behind a write cache, whose content is lost at power-off.
     Cached(Pin<KBox<WriteCache>>),
 }
 
 impl Backing {
-    /// Fills the memory of a read with `len` bytes from `at` on.
+    /// Reads `len` bytes from sector `at` on.
     #[inline(always)]
     pub(crate) fn read<C: Context>(
         &self,
@@ -58,8 +58,8 @@ impl Backing {
         }
     }
 
-    /// Keeps `len` bytes of a write from `at` on, past the cache if `fua`; where no page is left,
-    /// the disk is full.
+    /// Writes `len` bytes from sector `at` on, through the cache if `fua`. When out of memory, the
+    /// disk is full: `BLK_STS_NOSPC`.
     #[inline(always)]
     pub(crate) fn write<C: Context>(
         &self,
@@ -79,7 +79,7 @@ impl Backing {
         written.map_err(|_| BlkStatus::NOSPC)
     }
 
-    /// Forgets `len` bytes from `at` on, which are zeros then.
+    /// Discards `len` bytes from sector `at` on, which read as zeros afterwards.
     pub(crate) fn discard<C: Context>(
         &self,
         context: QueueContext<'_, C>,
@@ -94,7 +94,7 @@ impl Backing {
         Ok(())
     }
 
-    /// Makes what was written before survive a power-off.
+    /// Writes the cache back, so that the data survives a power-off.
     pub(crate) fn flush<C: Context>(&self, context: QueueContext<'_, C>) -> BlkResult {
         match self {
             Self::Nothing | Self::Memory(_) => (),

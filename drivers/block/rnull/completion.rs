@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The way in which requests end.
+//! The completion of requests.
 
 use crate::{
     config::Interrupt,
@@ -29,19 +29,19 @@ use kernel::{
     time::Delta, //
 };
 
-/// How the requests of a disk end, unless they are polled for; chosen at power-on.
+/// How requests are completed, except those of polled queues: `irqmode`.
 #[derive(Clone, Copy)]
 pub(crate) enum Completion {
-    /// Where they were served, in batches if several came together.
+    /// In `queue_rq`; in a batch if `queue_rqs` was called.
     Direct,
-    /// In softirq context, on the CPU that submitted them.
+    /// In softirq context, on the CPU that submitted the request.
     Softirq,
-    /// From a timer, this long after they were served.
+    /// From a timer that expires after this time.
     Timer(Delta),
 }
 
 impl Completion {
-    /// Returns the way that the settings ask for.
+    /// Returns the mode that the settings ask for.
     pub(crate) fn new(interrupt: Interrupt) -> Self {
         match interrupt {
             Interrupt::None => Self::Direct,
@@ -50,31 +50,31 @@ impl Completion {
         }
     }
 
-    /// Ends a request that was served by `hw` with this `outcome`, or sets its end in motion.
+    /// Completes a request of `hw` with `result`, at once or later.
     #[inline(always)]
-    pub(crate) fn finish<'q, T>(
+    pub(crate) fn complete<'q, T>(
         self,
         hw: HwQueue<'q, T>,
         rq: StartedRequest<T>,
-        outcome: BlkResult,
-        together: Option<&mut CompletionBatch<'q, T>>,
+        result: BlkResult,
+        batch: Option<&mut CompletionBatch<'q, T>>,
     ) where
         T: Operations<HwData = HctxData<T>, RequestData = Pdu, Timer = Timer>,
     {
         let polled = hw.queue_type() == QueueType::Poll;
         match self {
-            Self::Direct if !polled => match together {
-                Some(together) => together.batch.end(rq, outcome),
-                None => rq.end(outcome),
+            Self::Direct if !polled => match batch {
+                Some(batch) => batch.direct.end(rq, result),
+                None => rq.end(result),
             },
             Self::Softirq if !polled => {
-                rq.data().keep(outcome);
+                rq.data().set_result(result);
                 rq.complete();
             }
             _ => {
-                rq.data().keep(outcome);
-                match (together, self) {
-                    (Some(together), _) => together.keep(hw, rq),
+                rq.data().set_result(result);
+                match (batch, self) {
+                    (Some(batch), _) => batch.defer(hw, rq),
                     (None, Self::Timer(delay)) if !polled => rq.delay(delay),
                     (None, _) => hw.data().polled.push(rq),
                 }
@@ -83,13 +83,14 @@ impl Completion {
     }
 }
 
-/// The requests of a hardware queue that are served, and end later.
+/// The driver's data of a hardware queue: the requests that are completed later.
 #[pin_data]
 pub(crate) struct HctxData<T: Operations<Timer = Timer>> {
-    /// Those of a queue that is polled.
+    /// Requests of a polled queue.
     #[pin]
     pub(crate) polled: PollList<T>,
-    /// Those of any other that came together, if the disk has a timer. One alone has its own.
+    /// Requests of other queues that came by `queue_rqs`, if `irqmode` is a timer. A request that
+    /// came alone uses the timer in it.
     delayed: DelayQueue<T>,
 }
 
@@ -106,7 +107,7 @@ impl<T: Operations<RequestData = Pdu, Timer = Timer>> HctxData<T> {
     }
 }
 
-/// Keeps requests that were served by `hw` until they are polled for, or their time has passed.
+/// Leaves requests of `hw` to be polled for, or to the timer of the queue.
 fn defer<T>(hw: HwQueue<'_, T>, requests: &mut RequestList<T>)
 where
     T: Operations<HwData = HctxData<T>, RequestData = Pdu, Timer = Timer>,
@@ -117,14 +118,14 @@ where
     }
 }
 
-/// Requests that came together, to end or be put off together when this is dropped.
+/// Requests that came by `queue_rqs`. They are completed or deferred when this is dropped.
 pub(crate) struct CompletionBatch<'q, T>
 where
     T: Operations<HwData = HctxData<T>, RequestData = Pdu, Timer = Timer>,
 {
-    batch: IoCompletionBatch<'q, T>,
-    later: RequestList<T>,
-    /// The queue of the requests in `later`.
+    direct: IoCompletionBatch<'q, T>,
+    deferred: RequestList<T>,
+    /// The hardware queue of the requests in `deferred`.
     hw: Option<HwQueue<'q, T>>,
 }
 
@@ -135,25 +136,25 @@ where
     #[inline]
     pub(crate) fn new() -> Self {
         Self {
-            batch: IoCompletionBatch::new(),
-            later: RequestList::new(),
+            direct: IoCompletionBatch::new(),
+            deferred: RequestList::new(),
             hw: None,
         }
     }
 
     #[inline]
-    fn keep(&mut self, hw: HwQueue<'q, T>, rq: StartedRequest<T>) {
+    fn defer(&mut self, hw: HwQueue<'q, T>, rq: StartedRequest<T>) {
         if self.hw.is_some_and(|last| last.index() != hw.index()) {
-            self.settle();
+            self.flush();
         }
         self.hw = Some(hw);
-        self.later.push_back(rq);
+        self.deferred.push_back(rq);
     }
 
     #[inline]
-    fn settle(&mut self) {
+    fn flush(&mut self) {
         if let Some(hw) = self.hw {
-            defer(hw, &mut self.later);
+            defer(hw, &mut self.deferred);
         }
     }
 }
@@ -164,23 +165,23 @@ where
 {
     #[inline]
     fn drop(&mut self) {
-        self.settle();
+        self.flush();
     }
 }
 
-/// Ends a request in softirq context.
+/// Completes a request in softirq context.
 pub(crate) fn in_softirq<T: Operations<RequestData = Pdu>>(rq: CompletingRequest<T>) {
-    let outcome = rq.data().outcome();
-    rq.end(outcome);
+    let result = rq.data().result();
+    rq.end(result);
 }
 
-/// Ends a request from its timer.
-pub(crate) fn from_timer<T: Operations<RequestData = Pdu>>(rq: StartedRequest<T>) {
-    let outcome = rq.data().outcome();
-    rq.end(outcome);
+/// Completes a request whose timer has expired.
+pub(crate) fn in_timer<T: Operations<RequestData = Pdu>>(rq: StartedRequest<T>) {
+    let result = rq.data().result();
+    rq.end(result);
 }
 
-/// Ends requests from the timer that they share.
-pub(crate) fn from_delay_queue<T: Operations<RequestData = Pdu>>(requests: RequestList<T>) {
+/// Completes requests of a delay queue.
+pub(crate) fn in_delay_queue<T: Operations<RequestData = Pdu>>(requests: RequestList<T>) {
     pdu::end_all(requests, &mut IoCompletionBatch::new());
 }

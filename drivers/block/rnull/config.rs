@@ -4,52 +4,52 @@
 //!
 //! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
 //!
-//! A [`Config`] holds what a user asked for, field by field as the attributes show it. Most of
-//! it is unchecked until power-on, when [`Config::plan`] decides what will really be built.
+//! A [`Config`] holds what the user has written to the attributes. Most values are not checked
+//! before power-on, when [`Config::validate`] turns them into a [`ValidatedConfig`].
 
-/// Bytes in the unit in which the block layer counts.
+/// Bytes in a sector of the block layer.
 const SECTOR_SIZE: u32 = 512;
 
 /// Bytes in a MiB, the unit of `size`.
 const MIB: u64 = 1 << 20;
 
-/// The most sectors a disk can have: their bytes are counted in a signed number.
+/// The maximum capacity in sectors: the size in bytes has to fit into an `loff_t`.
 const MAX_CAPACITY: u64 = i64::MAX as u64 / SECTOR_SIZE as u64;
 
-/// The largest cache in MiB: its bytes are counted in an `unsigned long`.
+/// The maximum cache size in MiB: the size in bytes has to fit into an `unsigned long`.
 const MAX_CACHE_SIZE: usize = usize::MAX >> 20;
 
-/// The highest limit on bandwidth in MiB per second.
+/// The maximum of `mbps`.
 const MAX_MBPS: u32 = 40 << 10;
 
-/// Values of `queue_mode`: only the last still exists, the others are history.
+/// Values of `queue_mode`. Only multiqueue is left, the bio and the request interface are gone.
 const QUEUE_BIO: u32 = 0;
 const QUEUE_REQUEST: u32 = 1;
 pub(crate) const QUEUE_MQ: u32 = 2;
 
-/// Values of `irqmode`: end a request where it was served, in softirq context, or from a timer.
+/// Values of `irqmode`: complete requests in `queue_rq`, in softirq context, or from a timer.
 pub(crate) const IRQ_NONE: u32 = 0;
 const IRQ_SOFTIRQ: u32 = 1;
 pub(crate) const IRQ_TIMER: u32 = 2;
 
-/// What the settings are measured against.
+/// The limits of the system that settings depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SystemLimits {
-    /// One more than the highest possible CPU number.
+    /// The number of possible CPU ids: `nr_cpu_ids`.
     pub(crate) cpus: u32,
-    /// NUMA nodes that are online.
+    /// The number of NUMA nodes that are online.
     pub(crate) nodes: u32,
-    /// The most polled queues that a device may have.
+    /// The maximum number of polled queues of a device.
     pub(crate) poll_queues: u32,
-    /// Bytes in a page.
+    /// The page size in bytes.
     pub(crate) page_size: u32,
-    /// Bytes in the largest logical block that the block layer accepts.
-    pub(crate) largest_block: u32,
-    /// Bytes in the smallest logical block that a cache can keep.
-    pub(crate) smallest_cached_block: u32,
+    /// The maximum logical block size in bytes that the block layer accepts.
+    pub(crate) max_block_size: u32,
+    /// The minimum logical block size in bytes for a cache.
+    pub(crate) min_cached_block_size: u32,
 }
 
-/// What a user asked for; each field has the name, type and unit of its attribute.
+/// The settings of a device. Each field has the name, type and unit of its attribute.
 ///
 /// `usize` stands for C's `unsigned long`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,36 +81,36 @@ pub(crate) struct Config {
     pub(crate) virt_boundary: bool,
 }
 
-/// How the end of a request is reported.
+/// How requests are completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interrupt {
-    /// None: the request ends where it was served.
+    /// In `queue_rq`.
     None,
-    /// In softirq context, on the CPU that submitted.
+    /// In softirq context, on the CPU that submitted the request.
     Softirq,
-    /// From a timer, so many nanoseconds after the request was served.
+    /// From a timer, after this many nanoseconds.
     Timer(i64),
 }
 
-/// What will really be built.
+/// Settings that a disk can be made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ValidatedConfig {
-    /// The settings as the attributes show them once the disk is on.
+    /// The effective settings, which the attributes show while the disk is on.
     pub(crate) settings: Config,
-    /// Bytes in a logical block.
+    /// The logical block size in bytes.
     pub(crate) block_size: u32,
-    /// Sectors on the disk.
+    /// The capacity in sectors.
     pub(crate) capacity: u64,
-    /// How requests end.
+    /// How requests are completed.
     pub(crate) interrupt: Interrupt,
-    /// Where memory should come from, if anywhere in particular.
+    /// The NUMA node to allocate from. [`None`] if it does not matter.
     pub(crate) node: Option<u32>,
 }
 
-/// Why settings cannot be built; all of them are `-EINVAL`.
+/// Why settings are rejected. All of these are `-EINVAL`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConfigError {
-    /// `queue_mode` is the request interface of old.
+    /// `queue_mode` is the old request interface.
     QueueMode,
     /// `blocksize` is no power of two, or out of range.
     BlockSize,
@@ -121,32 +121,35 @@ pub(crate) enum ConfigError {
 }
 
 impl Config {
-    /// Decides what these settings build, or why they cannot be built.
-    pub(crate) fn plan(mut self, machine: &SystemLimits) -> Result<ValidatedConfig, ConfigError> {
+    /// Checks the settings, and computes their effective values.
+    pub(crate) fn validate(
+        mut self,
+        limits: &SystemLimits,
+    ) -> Result<ValidatedConfig, ConfigError> {
         if self.wants_requests() {
             return Err(ConfigError::QueueMode);
         }
-        // Values above the last never meant anything; they pass, as they do in null_blk.
+        // Unknown values are accepted, as by null_blk.
         if self.wants_bios() {
             self.queue_mode = QUEUE_MQ;
         }
-        // What keeps no data has nothing to cache, nor to discard.
+        // Without data there is nothing to cache or to discard.
         self.discard &= self.memory_backed;
         self.cache_size = match self.memory_backed {
             true => self.cache_size.min(MAX_CACHE_SIZE),
             false => 0,
         };
-        let block_size = self.block_size(machine)?;
-        if self.cache_size != 0 && block_size < machine.smallest_cached_block {
+        let block_size = self.block_size(limits)?;
+        if self.cache_size != 0 && block_size < limits.min_cached_block_size {
             return Err(ConfigError::CachedBlockSize);
         }
-        self.check_max_sectors(block_size, machine)?;
+        self.check_max_sectors(block_size, limits)?;
 
-        self.submit_queues = queues(self.submit_queues, self.use_per_node_hctx, machine);
-        self.poll_queues = self.poll_queues.min(machine.poll_queues);
+        self.submit_queues = queues(self.submit_queues, self.use_per_node_hctx, limits);
+        self.poll_queues = self.poll_queues.min(limits.poll_queues);
         self.irqmode = self.irqmode.min(IRQ_TIMER);
         self.mbps = self.mbps.min(MAX_MBPS);
-        // A write may have to wait for a page.
+        // A write may sleep to allocate a page.
         self.blocking |= self.memory_backed;
 
         Ok(ValidatedConfig {
@@ -154,31 +157,31 @@ impl Config {
             block_size,
             capacity: self.capacity(),
             interrupt: self.interrupt(),
-            node: self.node(machine),
+            node: self.node(limits),
         })
     }
 
-    /// Whether the bio interface of old was asked for, which blk-mq replaces.
+    /// Whether `queue_mode` is the old bio interface, instead of which blk-mq is used.
     pub(crate) fn wants_bios(&self) -> bool {
         self.queue_mode == QUEUE_BIO
     }
 
-    /// Whether the request interface of old was asked for, which nothing replaces.
+    /// Whether `queue_mode` is the old request interface, which is rejected.
     pub(crate) fn wants_requests(&self) -> bool {
         self.queue_mode == QUEUE_REQUEST
     }
 
-    /// Where memory should come from, if anywhere in particular.
-    pub(crate) fn node(&self, machine: &SystemLimits) -> Option<u32> {
-        Some(self.home_node).filter(|&node| node < machine.nodes)
+    /// The NUMA node to allocate from. [`None`] if it does not matter.
+    pub(crate) fn node(&self, limits: &SystemLimits) -> Option<u32> {
+        Some(self.home_node).filter(|&node| node < limits.nodes)
     }
 
-    fn block_size(&self, machine: &SystemLimits) -> Result<u32, ConfigError> {
+    fn block_size(&self, limits: &SystemLimits) -> Result<u32, ConfigError> {
         match self.blocksize {
-            // The block layer's own default; the attribute keeps its zero.
+            // The default of the block layer. The attribute still shows zero.
             0 => Ok(SECTOR_SIZE),
             size if size.is_power_of_two()
-                && (SECTOR_SIZE..=machine.largest_block).contains(&size) =>
+                && (SECTOR_SIZE..=limits.max_block_size).contains(&size) =>
             {
                 Ok(size)
             }
@@ -186,22 +189,18 @@ impl Config {
         }
     }
 
-    /// Refuses what the block layer would refuse too, but with a warning and a stack trace.
-    fn check_max_sectors(
-        &self,
-        block_size: u32,
-        machine: &SystemLimits,
-    ) -> Result<(), ConfigError> {
-        let least = machine.page_size.max(block_size) / SECTOR_SIZE;
+    /// Rejects values for which the block layer would warn with a stack trace.
+    fn check_max_sectors(&self, block_size: u32, limits: &SystemLimits) -> Result<(), ConfigError> {
+        let least = limits.page_size.max(block_size) / SECTOR_SIZE;
         match self.max_sectors {
-            // Zero asks for the block layer's default.
+            // The default of the block layer.
             0 => Ok(()),
             sectors if sectors >= least => Ok(()),
             _ => Err(ConfigError::MaxSectors),
         }
     }
 
-    /// Wraps as null_blk's arithmetic does, where the number of bytes is kept to 64 bits.
+    /// The number of bytes wraps at 64 bits, as in null_blk.
     fn capacity(&self) -> u64 {
         let bytes = (self.size as u64).wrapping_mul(MIB);
         (bytes / u64::from(SECTOR_SIZE)).min(MAX_CAPACITY)
@@ -211,41 +210,41 @@ impl Config {
         match self.irqmode {
             IRQ_NONE => Interrupt::None,
             IRQ_SOFTIRQ => Interrupt::Softirq,
-            // Kernel time is signed: what does not fit lies in the past and is due at once.
+            // `ktime_t` is signed: larger values are negative, and expire at once.
             _ => Interrupt::Timer(self.completion_nsec as i64),
         }
     }
 }
 
-/// The number of submission queues for `wanted` of them.
-pub(crate) fn queues(wanted: u32, per_node: bool, machine: &SystemLimits) -> u32 {
+/// The effective number of submission queues.
+pub(crate) fn queues(wanted: u32, per_node: bool, limits: &SystemLimits) -> u32 {
     if per_node {
-        machine.nodes
+        limits.nodes
     } else {
-        wanted.clamp(1, machine.cpus)
+        wanted.clamp(1, limits.cpus)
     }
 }
 
-/// Whether a disk that is on may change to the queues that are `wanted`.
-pub(crate) fn queues_allowed(wanted: &Config, machine: &SystemLimits) -> bool {
-    (1..=machine.cpus).contains(&wanted.submit_queues) && wanted.poll_queues <= machine.poll_queues
+/// Whether the numbers of queues of a disk that is on may change to those of `wanted`.
+pub(crate) fn queues_allowed(wanted: &Config, limits: &SystemLimits) -> bool {
+    (1..=limits.cpus).contains(&wanted.submit_queues) && wanted.poll_queues <= limits.poll_queues
 }
 
-/// The block size for the module parameter `bs`: at most a page, as is whatever is negative.
-pub(crate) fn parameter_block_size(bs: i32, machine: &SystemLimits) -> i32 {
-    (bs as u32).min(machine.page_size) as i32
+/// The effective value of the module parameter `bs`: at most a page, also if it is negative.
+pub(crate) fn parameter_block_size(bs: i32, limits: &SystemLimits) -> i32 {
+    (bs as u32).min(limits.page_size) as i32
 }
 
-/// The node for the module parameter `home_node`: -1 means any, as does what is not online.
-pub(crate) fn parameter_node(node: i32, machine: &SystemLimits) -> i32 {
-    if (node as u32) < machine.nodes {
+/// The effective value of the module parameter `home_node`: -1 (any) if the node is not online.
+pub(crate) fn parameter_node(node: i32, limits: &SystemLimits) -> i32 {
+    if (node as u32) < limits.nodes {
         node
     } else {
         -1
     }
 }
 
-/// The count for the module parameter `submit_queues`: what is negative counts as very many.
-pub(crate) fn parameter_queues(count: i32, per_node: bool, machine: &SystemLimits) -> i32 {
-    queues(count as u32, per_node, machine) as i32
+/// The effective value of the module parameter `submit_queues`: the maximum if it is negative.
+pub(crate) fn parameter_queues(count: i32, per_node: bool, limits: &SystemLimits) -> i32 {
+    queues(count as u32, per_node, limits) as i32
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The directory in the root of configfs, where mkdir makes a device.
+//! The configfs subsystem, in which mkdir makes a device.
 
 mod attributes;
 
@@ -25,20 +25,20 @@ use kernel::{
     sync::Arc, //
 };
 
-/// The directory that holds the devices.
+/// The subsystem: the directory of all devices.
 pub(crate) struct NullbSubsystem {
     registry: Arc<Registry>,
     defaults: Defaults,
 }
 
-/// Puts the directory in the root of configfs.
+/// Registers the subsystem.
 pub(crate) fn register_subsystem(
     owner: &'static ThisModule,
     registry: Arc<Registry>,
     defaults: Defaults,
 ) -> Result<Subsystem<NullbSubsystem>> {
-    let tree = NullbSubsystem { registry, defaults };
-    Subsystem::new(names::TREE, owner, Ok(tree))
+    let data = NullbSubsystem { registry, defaults };
+    Subsystem::new(names::SUBSYSTEM, owner, Ok(data))
 }
 
 impl Directory for NullbSubsystem {
@@ -46,19 +46,19 @@ impl Directory for NullbSubsystem {
     const ATTRIBUTES: &'static [Attribute<Self>] =
         &[Attribute::ro(c"features", NullbSubsystem::features)];
 
-    /// Makes a device that is off; its directory will name its disk.
+    /// Makes a device that is off. The disk will have the name of the directory.
     fn make_group(&self, name: &CStr) -> impl PinInit<Device, Error> {
         Device::new(self.registry.clone(), Some(name), self.defaults)
     }
 
-    /// Takes the disk off the system before rmdir returns; the data goes with the device.
+    /// Removes the disk before rmdir returns. The data is freed with the device.
     fn drop_item(&self, device: &Device) {
         device.power_off();
     }
 }
 
 impl NullbSubsystem {
-    /// Lists what a device can be told, for programs that must know before they try.
+    /// Lists the attributes of a device, so that programs can check what is supported.
     fn features(&self, page: &mut Page<'_>) -> Result {
         for (position, attribute) in attributes::ALL.iter().enumerate() {
             let separator = if position == 0 { "" } else { "," };

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A device, on or off.
+//! A device, which has a disk while the power is on.
 
 use crate::{
     backing::Backing,
-    conditions::{
-        Conditions,
-        FaultAttrs, //
-        Faults,
-    },
     config::{
         self,
         Config,
@@ -21,6 +16,11 @@ use crate::{
         DiskName,
         Registry, //
     }, //
+    slow_path::{
+        FaultAttrs, //
+        Faults,
+        SlowPath,
+    },
     system_limits,
 };
 use kernel::{
@@ -37,23 +37,29 @@ use kernel::{
     }, //
 };
 
-/// What a new device starts with.
+/// The defaults of a new device.
 #[derive(Clone, Copy)]
 pub(crate) struct Defaults {
     pub(crate) settings: Config,
     pub(crate) fault_attrs: FaultAttrs,
 }
 
-/// Settings and data, with a disk over them while the power is on.
+/// The settings and the data of a device, with a disk while the power is on.
 ///
-/// Data and bad blocks stay over power cycles; they go with the device.
+/// Data and bad blocks are kept while the power is off, until the device is removed.
+///
+/// # Locking
+///
+/// `state` is the outermost lock of the driver. Adding a disk under it takes `Registry::disks` and
+/// `SharedTags::tags`, one after the other. The I/O path takes none of these, only the spinlocks
+/// `Throttle::bucket` and `PollList::requests`, neither of them inside the other.
 #[pin_data]
 pub(crate) struct Device {
     registry: Arc<Registry>,
-    /// The name of the disk, if it is not to be made from its number.
+    /// The name of the disk. [`None`] if it is made from the index.
     name: Option<DiskName>,
-    /// The most polled queues it may have, which is also what it has unless told otherwise.
-    most_poll_queues: u32,
+    /// The limit on `poll_queues`, which is also its default.
+    max_poll_queues: u32,
     pages: Arc<PageStore>,
     bad_blocks: Arc<BadBlocks>,
     faults: Arc<Faults>,
@@ -61,7 +67,7 @@ pub(crate) struct Device {
     state: Mutex<State>,
 }
 
-/// What changes in the life of a device.
+/// The state that `Device::state` protects.
 struct State {
     settings: Config,
     /// Present while the power is on.
@@ -82,7 +88,7 @@ impl Device {
         try_pin_init!(Self {
             name: name.map(|name| registry.unused(name)).transpose()?,
             registry,
-            most_poll_queues: defaults.settings.poll_queues,
+            max_poll_queues: defaults.settings.poll_queues,
             pages: Arc::pin_init(PageStore::new(defaults.settings.blocksize), GFP_KERNEL)?,
             bad_blocks: Arc::new(BadBlocks::new()?, GFP_KERNEL)?,
             faults: Arc::new(Faults::new(&defaults.fault_attrs)?, GFP_KERNEL)?,
@@ -96,22 +102,26 @@ impl Device {
         })
     }
 
-    /// The faults that may happen to the disk.
+    /// The faults that can be injected.
     pub(crate) fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// Returns the settings as they are now.
+    /// Returns the current settings.
     pub(crate) fn settings(&self) -> Config {
         self.state.lock().settings
     }
 
-    /// Whether the disk is there.
+    /// Whether the power is on.
     pub(crate) fn is_on(&self) -> bool {
         self.state.lock().disk.is_some()
     }
 
-    /// Changes the settings; refuses with `EBUSY` while the power is on.
+    /// Changes the settings.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` while the power is on.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Config)) -> Result {
         let mut state = self.state.lock();
         if state.disk.is_some() {
@@ -143,14 +153,15 @@ impl Device {
 
     /// Changes the numbers of queues.
     ///
-    /// While the power is off anything may be asked for; power-on brings it into range.
+    /// While the power is off, any number is accepted. It is brought into range at power-on.
     fn set_queues(&self, change: impl FnOnce(&mut Config)) -> Result {
         let mut state = self.state.lock();
         let mut wanted = state.settings;
         change(&mut wanted);
         if let Some(disk) = &state.disk {
-            // Shared tags belong to other disks, too.
-            if state.settings.shared_tags || !config::queues_allowed(&wanted, &self.machine()) {
+            // Shared tags are used by other disks, too.
+            if state.settings.shared_tags || !config::queues_allowed(&wanted, &self.system_limits())
+            {
                 return Err(EINVAL);
             }
             disk.set_queues(&wanted)?;
@@ -159,28 +170,28 @@ impl Device {
         Ok(())
     }
 
-    /// The sectors that are bad.
+    /// The bad blocks.
     pub(crate) fn bad_blocks(&self) -> &BadBlocks {
         &self.bad_blocks
     }
 
-    /// Changes which sectors are bad, at any time.
+    /// Changes the bad blocks, at any time.
     pub(crate) fn change_bad_blocks(&self, change: impl FnOnce(&BadBlocks) -> Result) -> Result {
         let state = self.state.lock();
         let result = change(&self.bad_blocks);
-        // A change that has failed may have come half way.
+        // A failed change may have added some.
         if let Some(disk) = &state.disk {
             disk.enable_slow_path();
         }
         result
     }
 
-    /// Returns what settings are measured against.
-    fn machine(&self) -> SystemLimits {
-        system_limits::detect(self.most_poll_queues)
+    /// Returns the limits for the settings.
+    fn system_limits(&self) -> SystemLimits {
+        system_limits::detect(self.max_poll_queues)
     }
 
-    /// Switches the power on or off, if it is not so already.
+    /// Switches the power on or off.
     pub(crate) fn set_power(&self, on: bool) -> Result {
         if on {
             self.power_on()
@@ -190,7 +201,7 @@ impl Device {
         }
     }
 
-    /// Adds the disk; a failure leaves all as it was.
+    /// Adds the disk, unless there is one. After an error nothing has changed.
     pub(crate) fn power_on(&self) -> Result {
         let mut state = self.state.lock();
         if state.disk.is_none() {
@@ -200,25 +211,27 @@ impl Device {
         Ok(())
     }
 
-    /// Takes the disk off the system, once its requests have ended.
+    /// Removes the disk, which waits for its requests to end.
     pub(crate) fn power_off(&self) {
         self.state.lock().disk = None;
     }
 
-    /// Adds the disk that `settings` ask for, then brings them in line with it.
+    /// Adds the disk that `settings` describe, and updates them to the effective values.
     fn add_disk(&self, settings: &mut Config) -> Result<Disk> {
-        let plan = settings.plan(&self.machine()).map_err(reject)?;
+        let plan = settings
+            .validate(&self.system_limits())
+            .map_err(log_error)?;
         if settings.wants_bios() {
             pr_err!("queue_mode=0 is no longer available, using 2\n");
         }
         if settings.discard && !plan.settings.discard {
             pr_info!("discard needs memory_backed, so there is none\n");
         }
-        let slot = self.registry.try_take(self.name)?;
+        let slot = self.registry.reserve(self.name)?;
         let disk = Disk::add(
             &plan,
             self.backing(&plan)?,
-            Conditions::new(&plan, self.faults.clone(), self.bad_blocks.clone())?,
+            SlowPath::new(&plan, self.faults.clone(), self.bad_blocks.clone())?,
             slot,
         )?;
         *settings = Config {
@@ -233,7 +246,7 @@ impl Device {
         if !plan.settings.memory_backed {
             return Ok(Backing::Nothing);
         }
-        // The data may be from a time of other blocks.
+        // The data may have been written with another block size.
         self.pages.set_block_size(plan.block_size);
         let pages = self.pages.clone();
         let cache = match plan.settings.cache_size {
@@ -244,8 +257,8 @@ impl Device {
     }
 }
 
-/// Says why settings are refused.
-fn reject(reason: ConfigError) -> Error {
+/// Logs why the settings are rejected.
+fn log_error(reason: ConfigError) -> Error {
     match reason {
         ConfigError::QueueMode => pr_err!("queue_mode=1 is no longer available\n"),
         ConfigError::BlockSize => pr_err!("invalid block size\n"),

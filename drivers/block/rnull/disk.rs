@@ -5,7 +5,6 @@
 use crate::{
     backing::Backing,
     completion::Completion,
-    conditions::Conditions,
     config::{
         Config,
         ValidatedConfig, //
@@ -15,6 +14,7 @@ use crate::{
         Queue, //
     },
     registry::Slot,
+    slow_path::SlowPath,
     tags, //
 };
 use kernel::{
@@ -38,32 +38,32 @@ use kernel::{
     sync::Arc, //
 };
 
-/// A disk that is on; dropping it takes it off the system.
+/// A disk that is on. Dropping it removes the disk.
 pub(crate) struct Disk {
     disk: Kind,
-    /// Whether some of its queues were polled from the start; else none ever is.
-    polls: bool,
-    /// Comes after the disk: its number is free only when the disk is gone.
+    /// Whether the disk had polled queues when it was made. Otherwise it never gets any.
+    has_poll_queues: bool,
+    /// Dropped after the disk: the number is free only when the disk is gone.
     slot: Slot,
 }
 
-/// Whether the requests of a disk may sleep.
+/// The disk, by whether its `queue_rq` may sleep.
 enum Kind {
     NonBlocking(GenDisk<Null<NonBlocking>>),
     Blocking(GenDisk<Null<Blocking>>),
 }
 
 impl Disk {
-    /// Builds what `plan` says on `backing`, under `conditions`, with number and name of `slot`.
+    /// Adds the disk that `plan` describes, with the number and name of `slot`.
     pub(crate) fn add(
         plan: &ValidatedConfig,
         backing: Backing,
-        conditions: Conditions,
+        slow_path: SlowPath,
         slot: Slot,
     ) -> Result<Self> {
         let queue = Queue {
             backing,
-            conditions,
+            slow_path,
             completion: Completion::new(plan.interrupt),
         };
         let disk = if plan.settings.shared_tags {
@@ -76,7 +76,7 @@ impl Disk {
         };
         Ok(Self {
             disk,
-            polls: plan.settings.poll_queues > 0,
+            has_poll_queues: plan.settings.poll_queues > 0,
             slot,
         })
     }
@@ -91,9 +91,9 @@ impl Disk {
         self.slot.name()
     }
 
-    /// Lets requests meet with what has come since power-on.
+    /// Makes requests check bad blocks that were added since power-on.
     pub(crate) fn enable_slow_path(&self) {
-        self.queue().conditions.enable_slow_path();
+        self.queue().slow_path.enable();
     }
 
     fn queue(&self) -> &Queue {
@@ -103,10 +103,10 @@ impl Disk {
         }
     }
 
-    /// Changes the numbers of queues under running I/O, or leaves them as they were.
+    /// Changes the number of hardware queues while I/O goes on. After an error it is unchanged.
     pub(crate) fn set_queues(&self, settings: &Config) -> Result {
         let mut counts = tags::counts(settings);
-        if !self.polls {
+        if !self.has_poll_queues {
             counts.poll = 0;
         }
         match &self.disk {
@@ -118,8 +118,8 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Requests would keep the disk until the last of them has had its turn.
-        self.queue().conditions.disable();
+        // Otherwise the removal would wait until the last throttled request was dispatched.
+        self.queue().slow_path.disable_throttle();
     }
 }
 
@@ -148,7 +148,7 @@ fn limits(plan: &ValidatedConfig) -> QueueLimits {
         } else {
             0
         },
-        // Copies start and stop at any byte.
+        // The copy can begin and end at any byte.
         dma_alignment: 1,
         max_hw_discard_sectors: if settings.discard {
             Sectors::from_bytes(u32::MAX.into())

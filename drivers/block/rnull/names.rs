@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What users call the driver: by its own names, or as a drop-in by those of C's `null_blk`.
+//! The names that users see: those of rnull, or those of C's `null_blk`.
 //!
-//! A drop-in is for scripts that cannot be told another name. It takes the place of C's driver,
-//! so a kernel has one of the two.
+//! With `CONFIG_BLK_DEV_RUST_NULL_DROPIN` the driver replaces C's, so a kernel has only one of the
+//! two. Scripts written for `null_blk` run unchanged.
 
 use kernel::prelude::*;
 
 const DROP_IN: bool = cfg!(CONFIG_BLK_DEV_RUST_NULL_DROPIN);
 
-/// The directory in the root of configfs.
-pub(crate) const TREE: &CStr = if DROP_IN { c"nullb" } else { c"rnull" };
+/// The name of the configfs subsystem.
+pub(crate) const SUBSYSTEM: &CStr = if DROP_IN { c"nullb" } else { c"rnull" };
 
-/// The block major; with a number behind it, a disk that nobody named.
+/// The name of the block major, and with a number the default name of a disk.
 pub(crate) const DISKS: &CStr = if DROP_IN { c"nullb" } else { c"rnullb" };
 
-/// Puts the name of the module, which has to be a literal, between the tokens for a macro.
+/// Passes the name of the module, which has to be a literal, to a macro.
 #[cfg(not(CONFIG_BLK_DEV_RUST_NULL_DROPIN))]
 macro_rules! with_name {
     ($($macro:ident)::+ { $($before:tt)* } { $($after:tt)* }) => {
@@ -29,14 +29,14 @@ macro_rules! with_name {
     };
 }
 
-/// [`kernel::prelude::module!`] that knows the name.
+/// [`kernel::prelude::module!`] with the name.
 macro_rules! module {
     (type: $type:ident, $($fields:tt)*) => {
         $crate::names::with_name! { prelude::module { type: $type, name: } { , $($fields)* } }
     };
 }
 
-/// [`kernel::module_params!`] that knows the name.
+/// [`kernel::module_params!`] with the name.
 macro_rules! module_params {
     ($($lines:tt)*) => {
         $crate::names::with_name! { module_params { module: } { ; $($lines)* } }

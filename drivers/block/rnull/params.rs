@@ -2,16 +2,17 @@
 
 //! The module's parameters.
 //!
-//! They describe the devices that are made at load, and are the defaults of all others.
+//! They apply to the devices that are made when the module is loaded, and are the defaults of all
+//! others.
 
 use crate::{
-    conditions::FaultAttrs,
     config::{
         self,
         Config, //
     },
     device::Defaults,
     names, //
+    slow_path::FaultAttrs,
     system_limits,
 };
 #[cfg(CONFIG_BLK_DEV_RUST_NULL_FAULT_INJECTION)]
@@ -28,14 +29,14 @@ names::module_params! {
     gb: int = 250, "Size in GiB. Default: 250";
     home_node: int = -1, "NUMA node to take memory from. Default: -1 (any)";
     hw_queue_depth: int = 64, "Requests of each hardware queue. Default: 64";
-    irqmode: int(known_irqmode) = 1, "How requests end: 0-none, 1-softirq, 2-timer. Default: 1";
+    irqmode: int(check_irqmode) = 1, "How requests end: 0-none, 1-softirq, 2-timer. Default: 1";
     max_sectors: int = 0, "Longest request in sectors of 512 bytes. Default: 0 (255)";
     mbps: uint = 0, "Most MiB to move in a second. Default: 0 (no limit)";
     memory_backed: bool = false, "Keep the data in memory. Default: N";
     no_sched: int = 0, "No I/O scheduler, unless one is asked for. Default: 0";
     pub(crate) nr_devices: uint = 1, "Number of devices to make. Default: 1";
     poll_queues: int = 1, "Number of polled queues, of any device at most. Default: 1";
-    queue_mode: int(known_queue_mode) = 2, "Interface to the block layer: 2-multiqueue. Default: 2";
+    queue_mode: int(check_queue_mode) = 2, "Interface to the block layer: 2-multiqueue. Default: 2";
     rotational: bool = false, "Claim to seek. Default: N";
     shared_tag_bitmap: bool = false, "Hardware queues of a disk share their requests. Default: N";
     shared_tags: bool = false, "All disks share their requests. Default: N";
@@ -51,36 +52,36 @@ names::module_params! {
     timeout: string, "Lose requests: <interval>,<probability>,<space>,<times>";
 }
 
-fn known_irqmode(mode: i32) -> Result {
-    known(mode, config::IRQ_TIMER)
+fn check_irqmode(mode: i32) -> Result {
+    check_mode(mode, config::IRQ_TIMER)
 }
 
-fn known_queue_mode(mode: i32) -> Result {
-    known(mode, config::QUEUE_MQ)
+fn check_queue_mode(mode: i32) -> Result {
+    check_mode(mode, config::QUEUE_MQ)
 }
 
-fn known(mode: i32, last: u32) -> Result {
+fn check_mode(mode: i32, last: u32) -> Result {
     match u32::try_from(mode) {
         Ok(mode) if mode <= last => Ok(()),
         _ => Err(EINVAL),
     }
 }
 
-/// Brings values into range before the first device is made, for the user to see.
+/// Brings values into range, so that sysfs shows the effective ones.
 ///
 /// # Errors
 ///
-/// `EINVAL` if they ask for what no device can be.
-pub(crate) fn settle() -> Result {
-    let machine = system_limits::detect(POLL_QUEUES.get() as u32);
+/// `EINVAL` if no device can be made with these values.
+pub(crate) fn sanitize() -> Result {
+    let limits = system_limits::detect(POLL_QUEUES.get() as u32);
 
-    let block_size = config::parameter_block_size(BS.get(), &machine);
+    let block_size = config::parameter_block_size(BS.get(), &limits);
     if block_size != BS.get() {
         pr_warn!("bs={} is no more than {block_size} here\n", BS.get());
         BS.set(block_size);
     }
 
-    let node = config::parameter_node(HOME_NODE.get(), &machine);
+    let node = config::parameter_node(HOME_NODE.get(), &limits);
     if node != HOME_NODE.get() {
         pr_err!("home_node={} is not online\n", HOME_NODE.get());
         HOME_NODE.set(node);
@@ -90,10 +91,10 @@ pub(crate) fn settle() -> Result {
     SUBMIT_QUEUES.set(config::parameter_queues(
         SUBMIT_QUEUES.get(),
         per_node,
-        &machine,
+        &limits,
     ));
 
-    // Checked for all devices at once, since there may be none to be made now.
+    // Checked here, since `nr_devices` may be zero.
     if settings().wants_requests() {
         pr_err!("queue_mode=1 is no longer available\n");
         return Err(EINVAL);
@@ -101,11 +102,11 @@ pub(crate) fn settle() -> Result {
     Ok(())
 }
 
-/// Returns what a new device starts with.
+/// Returns the defaults of a new device.
 ///
 /// # Errors
 ///
-/// `EINVAL` if a fault is not told when to happen.
+/// `EINVAL` if the attributes of a fault cannot be parsed.
 pub(crate) fn defaults() -> Result<Defaults> {
     Ok(Defaults {
         settings: settings(),
@@ -120,7 +121,7 @@ fn fault_attrs() -> Result<FaultAttrs> {
             return Ok(FaultSettings::default());
         }
         Ok::<_, Error>(FaultSettings {
-            // Who asks at load for faults knows what they are.
+            // Faults requested by module parameter are not logged.
             verbose: 0,
             ..FaultSettings::parse(text)?
         })
@@ -160,7 +161,7 @@ fn settings() -> Config {
         rotational: ROTATIONAL.get(),
         shared_tag_bitmap: SHARED_TAG_BITMAP.get(),
         shared_tags: SHARED_TAGS.get(),
-        // Wraps and keeps its sign as C's `int` does: too much is too much in the same way.
+        // Wraps like C's `int`, and is sign-extended.
         size: GB.get().wrapping_mul(1024) as usize,
         submit_queues: SUBMIT_QUEUES.get() as u32,
         use_per_node_hctx: USE_PER_NODE_HCTX.get(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What rnull remembers of a request while it is under way.
+//! The driver's data of a request.
 
 use kernel::{
     block::{
@@ -19,57 +19,56 @@ use kernel::{
     }, //
 };
 
-/// The driver's part of each request.
+/// The driver's data of a request, which holds the result of one that is completed later.
 ///
-/// It is used for requests that do not end where they were served, and outlives the I/O:
-/// [`Pdu::keep`] wipes out what an earlier one left. The timeout handler may then run beside
-/// the owner of the request, so the state is atomic; it orders nothing, for the end of the request
-/// is up to the owner alone.
+/// It outlives the I/O, so [`Pdu::set_result`] overwrites what an earlier I/O left. The timeout
+/// handler may run concurrently with the owner of the request, so the result is atomic. Relaxed
+/// ordering is enough, since only the owner ends the request.
 pub(crate) struct Pdu {
-    /// The error number of the failure; zero if there was none.
-    failure: Atomic<i32>,
+    /// The error number, or zero.
+    errno: Atomic<i32>,
 }
 
 impl Pdu {
-    /// Makes the part of a request that was not used yet.
+    /// Initializes the data of a new request.
     pub(crate) fn new() -> Self {
         Self {
-            failure: Atomic::new(0),
+            errno: Atomic::new(0),
         }
     }
 
-    /// Keeps how the I/O went until it ends.
+    /// Sets the result to complete the request with.
     #[inline]
-    pub(crate) fn keep(&self, outcome: BlkResult) {
-        let failure = outcome.map_or_else(|status| Error::from(status).to_errno(), |()| 0);
-        self.failure.store(failure, Relaxed);
+    pub(crate) fn set_result(&self, result: BlkResult) {
+        let errno = result.map_or_else(|status| Error::from(status).to_errno(), |()| 0);
+        self.errno.store(errno, Relaxed);
     }
 
-    /// Notes that the I/O takes too long. That counts, whatever became of it: the block layer asks
-    /// only when the callback is over in which that was kept.
-    pub(crate) fn mark_late(&self) {
-        self.keep(Err(BlkStatus::TIMEOUT));
+    /// Sets the result of a request that timed out. It overrides the one from `queue_rq`, which has
+    /// returned: the block layer waits for that before it looks for timeouts.
+    pub(crate) fn set_timed_out(&self) {
+        self.set_result(Err(BlkStatus::TIMEOUT));
     }
 
-    /// Returns how the I/O went.
+    /// Returns the result to complete the request with.
     #[inline]
-    pub(crate) fn outcome(&self) -> BlkResult {
-        match self.failure.load(Relaxed) {
+    pub(crate) fn result(&self) -> BlkResult {
+        match self.errno.load(Relaxed) {
             0 => Ok(()),
-            number => Err(BlkStatus::from(Error::from_errno(number))),
+            errno => Err(BlkStatus::from(Error::from_errno(errno))),
         }
     }
 }
 
-/// Ends requests as was kept with each, together where that can be; returns how many there were.
+/// Completes all `requests` with their results, in `batch` if possible. Returns their number.
 pub(crate) fn end_all<T>(mut requests: RequestList<T>, batch: &mut IoCompletionBatch<'_, T>) -> u32
 where
     T: Operations<RequestData = Pdu>,
 {
     let mut count = 0;
     while let Some(rq) = requests.pop_front() {
-        let outcome = rq.data().outcome();
-        batch.end(rq, outcome);
+        let result = rq.data().result();
+        batch.end(rq, result);
         count += 1;
     }
     count

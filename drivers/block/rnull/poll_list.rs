@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The requests of a hardware queue that are served but for the end, which is polled for.
+//! The requests of a polled hardware queue, until a task polls for them.
 
 use crate::pdu::{
     self,
@@ -24,7 +24,7 @@ use kernel::{
     sync::SpinLock, //
 };
 
-/// The requests that wait; not one of them if the hardware queue is not a polled one.
+/// The requests to complete at the next poll. The list is empty if the queue is not polled.
 #[pin_data]
 pub(crate) struct PollList<T: Operations> {
     #[pin]
@@ -38,32 +38,32 @@ impl<T: Operations<RequestData = Pdu>> PollList<T> {
         })
     }
 
-    /// Keeps a request until [`Self::reap`].
+    /// Adds a request, until [`Self::complete_all`].
     pub(crate) fn push(&self, rq: StartedRequest<T>) {
         self.requests.lock().push_back(rq);
     }
 
-    /// Keeps all of `requests` until then.
+    /// Adds all of `requests`.
     pub(crate) fn append(&self, requests: &mut RequestList<T>) {
         self.requests.lock().append(requests);
     }
 
-    /// Ends the requests that wait, together where that can be; returns how many there were.
-    pub(crate) fn reap(&self, batch: &mut IoCompletionBatch<'_, T>) -> u32 {
+    /// Completes all requests, in `batch` if possible. Returns their number.
+    pub(crate) fn complete_all(&self, batch: &mut IoCompletionBatch<'_, T>) -> u32 {
         let requests = self.requests.lock().take();
         pdu::end_all(requests, batch)
     }
 
-    /// Ends a request that was not polled for in time, if it is still here.
-    pub(crate) fn give_up<'t>(
+    /// Ends a request that timed out, if it is still in the list.
+    pub(crate) fn time_out<'t>(
         &self,
         rq: TimedOutRequest<'t, T>,
     ) -> Result<TimeoutAction<'t>, TimedOutRequest<'t, T>> {
-        // What takes it out of the list is what ends it.
-        let taken = self.requests.lock().remove(rq);
-        taken.map(|(rq, done)| {
+        // The CPU that removes the request from the list owns it.
+        let removed = self.requests.lock().remove(rq);
+        removed.map(|(rq, action)| {
             rq.end(Err(BlkStatus::TIMEOUT));
-            done
+            action
         })
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The way of a request through the driver.
+//! The I/O path of the driver.
 
 use crate::{
     backing::Backing,
@@ -10,8 +10,11 @@ use crate::{
         CompletionBatch, //
         HctxData,
     },
-    conditions::Conditions,
     pdu::Pdu,
+    slow_path::{
+        RequeueBy,
+        SlowPath, //
+    },
     transfer::transfer, //
 };
 use core::marker::PhantomData;
@@ -41,16 +44,16 @@ use kernel::{
     prelude::*, //
 };
 
-/// The driver's operations, for disks whose requests may sleep or may not, as `C` says.
+/// The operations of the driver. `C` says whether `queue_rq` may sleep.
 pub(crate) struct Null<C>(PhantomData<C>);
 
-/// The shape of a disk.
+/// The driver's data of a disk.
 pub(crate) struct Queue {
-    /// What stands behind its sectors.
+    /// What keeps the data.
     pub(crate) backing: Backing,
-    /// What may happen to its requests on their way.
-    pub(crate) conditions: Conditions,
-    /// How its requests end.
+    /// Throttling, fault injection and bad blocks.
+    pub(crate) slow_path: SlowPath,
+    /// How requests are completed.
     pub(crate) completion: Completion,
 }
 
@@ -64,7 +67,7 @@ impl<C: Context> Operations for Null<C> {
     type Timer = Timer;
 
     fn init_hw_queue(queue: &Queue, _set: &(), _index: u32) -> impl PinInit<HctxData<Self>, Error> {
-        let (broken, completion) = (queue.conditions.should_fail_init_hctx(), queue.completion);
+        let (broken, completion) = (queue.slow_path.should_fail_init_hctx(), queue.completion);
         pin_init::pin_init_scope(move || {
             if broken {
                 Err(EFAULT)
@@ -83,13 +86,13 @@ impl<C: Context> Operations for Null<C> {
     }
 
     fn queue_rqs<'q>(rqs: &mut PlugList<'q, Self>) {
-        // Where serving may wait for memory, what was written before must not wait along: it may be
-        // what frees the memory.
-        let mut together = CompletionBatch::new();
+        // If handling a request may wait for memory, completed writes must not wait in a batch:
+        // their completion may be what frees the memory.
+        let mut batch = CompletionBatch::new();
         while let Some(rq) = rqs.pop() {
-            let together = (!C::MAY_SLEEP).then_some(&mut together);
-            if let Err(refused) = handle_request(rq, together) {
-                rqs.push_back(refused);
+            let batch = (!C::MAY_SLEEP).then_some(&mut batch);
+            if let Err(rejected) = handle_request(rq, batch) {
+                rqs.push_back(rejected);
             }
         }
     }
@@ -99,93 +102,98 @@ impl<C: Context> Operations for Null<C> {
     }
 
     fn timer_expired(rq: StartedRequest<Self>) {
-        completion::from_timer(rq);
+        completion::in_timer(rq);
     }
 
     fn delay_expired(requests: RequestList<Self>) {
-        completion::from_delay_queue(requests);
+        completion::in_delay_queue(requests);
     }
 
     fn poll<'q>(hw: HwQueue<'q, Self>, batch: &mut IoCompletionBatch<'_, Self>) -> u32 {
-        hw.data().polled.reap(batch)
+        hw.data().polled.complete_all(batch)
     }
 
     fn queue_timer_expired(queues: RequestQueue<'_, Self>) {
-        queues.data().conditions.queue_timer_expired(queues);
+        queues.data().slow_path.refill_throttle(queues);
     }
 
     fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
         let (hw, tag) = (rq.hw_queue(), rq.tag());
-        let answer = if hw.queue_type() == QueueType::Poll {
-            match hw.data().polled.give_up(rq) {
-                Ok(done) => done,
-                // It was polled for at the last moment.
+        let action = if hw.queue_type() == QueueType::Poll {
+            match hw.data().polled.time_out(rq) {
+                Ok(action) => action,
+                // Another CPU has polled for it meanwhile.
                 Err(rq) => return rq.reset_timer(),
             }
         } else {
-            rq.data().mark_late();
+            rq.data().set_timed_out();
             match rq.try_take() {
-                Ok((rq, done)) => {
+                Ok((rq, action)) => {
                     rq.complete();
-                    done
+                    action
                 }
-                // It was not lost: what serves it has it still, and will end it with this status.
+                // The request was not dropped: its owner will end it, with this status.
                 Err(rq) => rq.reset_timer(),
             }
         };
         pr_info!("rq with tag {tag} timed out\n");
-        answer
+        action
     }
 }
 
-/// Takes a request through all stages.
+/// Handles a request.
 ///
-/// It is a part of both its callers: what a call costs shows at this speed.
+/// Inlined into both callers: the call overhead is measurable.
 #[inline(always)]
 fn handle_request<'q, C: Context>(
     rq: IdleRequest<'q, Null<C>>,
-    together: Option<&mut CompletionBatch<'q, Null<C>>>,
+    batch: Option<&mut CompletionBatch<'q, Null<C>>>,
 ) -> QueueResult<'q, Null<C>> {
     let (queue, hw, context) = (rq.queue_data(), rq.hw_queue(), rq.context());
-    if queue.conditions.any() {
-        return handle_request_slow(rq, together);
+    if queue.slow_path.is_enabled() {
+        return handle_request_slow(rq, batch);
     }
 
     let rq = rq.start();
-    let outcome = do_transfer(&queue.backing, context, &rq, rq.bytes());
-    queue.completion.finish(hw, rq, outcome, together);
+    let result = do_transfer(&queue.backing, context, &rq, rq.bytes());
+    queue.completion.complete(hw, rq, result, batch);
     Ok(())
 }
 
-/// The same, where something may happen to the request.
+/// Handles a request of a disk with throttling, fault injection or bad blocks.
 #[cold]
 fn handle_request_slow<'q, C: Context>(
     rq: IdleRequest<'q, Null<C>>,
-    together: Option<&mut CompletionBatch<'q, Null<C>>>,
+    batch: Option<&mut CompletionBatch<'q, Null<C>>>,
 ) -> QueueResult<'q, Null<C>> {
     let (queue, hw, context) = (rq.queue_data(), rq.hw_queue(), rq.context());
-    let lost = queue.conditions.should_timeout(&rq);
-    if let Some(by_driver) = queue.conditions.should_requeue() {
-        return requeue(rq, by_driver);
+    let drop_it = queue.slow_path.should_timeout(&rq);
+    match queue.slow_path.should_requeue() {
+        Some(RequeueBy::BlockLayer) => return Err(rq.reject(BlkStatus::RESOURCE)),
+        Some(RequeueBy::Driver) => {
+            rq.requeue();
+            return Ok(());
+        }
+        None => (),
     }
-    if let Err(status) = queue.conditions.throttle(&rq) {
+    if let Err(status) = queue.slow_path.throttle(&rq) {
         return Err(rq.reject(status));
     }
 
     let rq = rq.start();
-    // A request that is polled for is lost if nobody polls.
-    if lost && hw.queue_type() != QueueType::Poll {
-        rq.data().keep(Err(BlkStatus::TIMEOUT));
+    // A polled request is never dropped: it times out unless a task polls for it.
+    if drop_it && hw.queue_type() != QueueType::Poll {
+        rq.data().set_result(Err(BlkStatus::TIMEOUT));
         rq.leave_in_flight();
         return Ok(());
     }
-    let (len, verdict) = queue.conditions.check_bad_blocks(&rq);
-    let outcome = do_transfer(&queue.backing, context, &rq, len.bytes() as u32).and(verdict);
-    queue.completion.finish(hw, rq, outcome, together);
+    let (len, status) = queue.slow_path.check_bad_blocks(&rq);
+    let result = do_transfer(&queue.backing, context, &rq, len.bytes() as u32).and(status);
+    queue.completion.complete(hw, rq, result, batch);
     Ok(())
 }
 
-/// Does what a request asks for, with the first `len` of its bytes.
+/// Carries out a request, of which it transfers the first `len` bytes.
 #[inline(always)]
 fn do_transfer<C: Context>(
     backing: &Backing,
@@ -194,20 +202,8 @@ fn do_transfer<C: Context>(
     len: u32,
 ) -> BlkResult {
     match backing {
-        // Whatever it is.
+        // There is no data, so every operation succeeds at once.
         Backing::Nothing => Ok(()),
         _ => transfer(backing, context, rq, len),
     }
-}
-
-/// Has a request queued again, by the driver or by the block layer.
-fn requeue<'q, C: Context>(
-    rq: IdleRequest<'q, Null<C>>,
-    by_driver: bool,
-) -> QueueResult<'q, Null<C>> {
-    if !by_driver {
-        return Err(rq.reject(BlkStatus::RESOURCE));
-    }
-    rq.requeue();
-    Ok(())
 }

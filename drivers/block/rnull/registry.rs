@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The disks that are on.
+//! The registry of the disks that are on.
 //!
-//! A disk holds its [`Slot`] for as long as it may be seen, so an index, which is also the minor
-//! number, is given out again only when the disk that had it is gone.
+//! A disk holds its [`Slot`] until it is removed. So an index, which is also the minor number, is
+//! reused only when the disk that had it is gone.
 
 use crate::{
     config::Config,
@@ -21,18 +21,18 @@ use kernel::{
     }, //
 };
 
-/// The name of a disk: at most 31 bytes, the rest is cut off.
+/// The name of a disk, truncated to 31 bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DiskName {
-    /// Ends with a NUL at the latest in the last byte.
+    /// NUL-terminated.
     bytes: [u8; Self::LEN],
 }
 
 impl DiskName {
-    /// Bytes in a disk's name, with the NUL: C's `DISK_NAME_LEN`.
+    /// The size of a disk name with the NUL: C's `DISK_NAME_LEN`.
     const LEN: usize = 32;
 
-    /// Returns `name`, cut to fit.
+    /// Returns `name`, truncated if necessary.
     pub(crate) fn new(name: &CStr) -> Self {
         let mut bytes = [0; Self::LEN];
         for (to, from) in bytes.iter_mut().take(Self::LEN - 1).zip(name.to_bytes()) {
@@ -41,19 +41,19 @@ impl DiskName {
         Self { bytes }
     }
 
-    /// Returns the name for the disk with `index`.
+    /// Returns the default name for the disk with `index`.
     pub(crate) fn numbered(index: u32) -> Result<Self> {
         let name = CString::try_from_fmt(fmt!("{}{index}", names::DISKS))?;
         Ok(Self::new(&name))
     }
 
-    /// Returns the name as C reads it.
+    /// Returns the name as a C string.
     pub(crate) fn as_cstr(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.bytes).unwrap_or_default()
     }
 }
 
-/// All disks that are on, and what they share.
+/// The disks that are on, and what they share.
 #[pin_data]
 pub(crate) struct Registry {
     major: Arc<BlockMajor>,
@@ -65,7 +65,7 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// Takes a major number, for disks to come; `parameters` say which tags they can share.
+    /// Registers a major number. `parameters` describe the tags that disks can share.
     pub(crate) fn new(parameters: Config) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             major: BlockMajor::register(names::DISKS)?,
@@ -74,7 +74,11 @@ impl Registry {
         })
     }
 
-    /// Returns the name for a disk to come, unless a disk that is on has exactly this name.
+    /// Returns the name for a new disk.
+    ///
+    /// # Errors
+    ///
+    /// `EEXIST` if a disk that is on has this name.
     pub(crate) fn unused(&self, name: &CStr) -> Result<DiskName> {
         let disks = self.disks.lock();
         if disks.iter().any(|(_, disk)| disk.as_cstr() == name) {
@@ -83,8 +87,8 @@ impl Registry {
         Ok(DiskName::new(name))
     }
 
-    /// Enters a disk under the lowest free index, with `name` or one made from the index.
-    pub(crate) fn try_take(self: &Arc<Self>, name: Option<DiskName>) -> Result<Slot> {
+    /// Reserves the lowest free index for a disk, with `name` or the default name.
+    pub(crate) fn reserve(self: &Arc<Self>, name: Option<DiskName>) -> Result<Slot> {
         let mut disks = self.disks.lock();
         disks.reserve(1, GFP_KERNEL)?;
         let index = (0..)
@@ -104,7 +108,7 @@ impl Registry {
     }
 }
 
-/// A disk's entry in the registry; dropping it frees index and name.
+/// The entry of a disk in the registry. Dropping it frees the index and the name.
 pub(crate) struct Slot {
     registry: Arc<Registry>,
     index: u32,
@@ -122,7 +126,7 @@ impl Slot {
         &self.registry.shared_tags
     }
 
-    /// The number of the disk, also its minor number.
+    /// The index of the disk, also its minor number.
     pub(crate) fn index(&self) -> u32 {
         self.index
     }

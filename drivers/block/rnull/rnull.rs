@@ -2,16 +2,16 @@
 
 //! A null block driver without `unsafe`.
 //!
-//! Its disks end each request at once, in softirq context or after a delay, and forget the data
-//! or keep it in memory. The parameters and attributes are those of C's `null_blk`.
+//! Requests complete at once, in softirq context or after a delay. The data is dropped or kept in
+//! memory. The parameters and attributes are those of C's `null_blk`.
 //!
-//! The modules stand in reading order, and import only what stands below them. Two ways lead
-//! down: a user's settings go from `params` or `configfs` to a `device` and become a `disk`; a
-//! request enters at `queue` and goes on to `transfer`, `backing` and `completion`.
+//! The modules are listed in reading order, and each imports only modules below it. There are two
+//! paths through them. Settings go from `params` or `configfs` to a `device`, which makes a `disk`
+//! of them. A request enters at `queue`, and goes on to `transfer`, `backing` and `completion`.
 
 #![forbid(unsafe_code)]
 
-// From a user's settings to a device.
+// From the user's settings to a device.
 mod configfs;
 
 mod params;
@@ -25,10 +25,10 @@ mod registry;
 
 mod tags;
 
-// From a request to its data, then to its end.
+// From a request to its data, then to its completion.
 mod queue;
 
-mod conditions;
+mod slow_path;
 
 mod transfer;
 
@@ -40,7 +40,7 @@ mod poll_list;
 
 mod pdu;
 
-// What all of it is measured by.
+// Settings and limits.
 mod system_limits;
 
 mod config;
@@ -66,31 +66,31 @@ names::module! {
     license: "GPL",
 }
 
-/// What lives from load to unload.
+/// The module.
 struct Rnull {
-    /// Comes first, so that nobody makes a device while the others go.
-    _tree: Subsystem<NullbSubsystem>,
-    /// The devices that the parameters asked for, all of them on.
+    /// Dropped first, so that no device is made while the others are removed.
+    _subsystem: Subsystem<NullbSubsystem>,
+    /// The devices made for `nr_devices`, which are on.
     _devices: KVec<Pin<KBox<Device>>>,
 }
 
 impl kernel::Module for Rnull {
     fn init(module: &'static ThisModule) -> Result<Self> {
-        params::settle()?;
+        params::sanitize()?;
         let defaults = params::defaults()?;
         let registry = Arc::pin_init(Registry::new(defaults.settings), GFP_KERNEL)?;
         let devices = add_devices(&registry, defaults)?;
-        // Last, since devices could be made in it as soon as it is there.
-        let tree = configfs::register_subsystem(module, registry, defaults)?;
+        // Last: as soon as it is registered, users can make devices.
+        let subsystem = configfs::register_subsystem(module, registry, defaults)?;
         pr_info!("module loaded\n");
         Ok(Self {
-            _tree: tree,
+            _subsystem: subsystem,
             _devices: devices,
         })
     }
 }
 
-/// Makes the devices that the parameters ask for; after a failure none is left.
+/// Makes `nr_devices` devices. After an error none is left.
 fn add_devices(registry: &Arc<Registry>, defaults: Defaults) -> Result<KVec<Pin<KBox<Device>>>> {
     let mut devices = KVec::new();
     for _ in 0..params::NR_DEVICES.get() {

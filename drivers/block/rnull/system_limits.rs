@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The limits that this machine sets.
+//! The limits of this system.
 
 use crate::config::SystemLimits;
 use kernel::{
@@ -10,7 +10,7 @@ use kernel::{
     page_store::WriteCache, //
 };
 
-/// Returns what settings are measured against here, with so many polled queues at most.
+/// Returns the limits of this system, with a maximum of `poll_queues` polled queues.
 pub(crate) fn detect(poll_queues: u32) -> SystemLimits {
     let page_size = PAGE_SIZE as u32;
     SystemLimits {
@@ -18,12 +18,12 @@ pub(crate) fn detect(poll_queues: u32) -> SystemLimits {
         nodes: mq::online_nodes(),
         poll_queues,
         page_size,
-        // The page cache needs large folios for blocks that exceed a page.
-        largest_block: if cfg!(CONFIG_TRANSPARENT_HUGEPAGE) {
+        // The page cache needs large folios for blocks larger than a page.
+        max_block_size: if cfg!(CONFIG_TRANSPARENT_HUGEPAGE) {
             64 << 10
         } else {
             page_size
         },
-        smallest_cached_block: WriteCache::SMALLEST_BLOCK,
+        min_cached_block_size: WriteCache::SMALLEST_BLOCK,
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The tags of a disk.
+//! The tag sets of disks.
 
 use crate::{
     config::{
@@ -27,13 +27,13 @@ use kernel::{
     time::Delta, //
 };
 
-/// How long a request may take before the block layer asks after it.
+/// The request timeout.
 const TIMEOUT: Delta = Delta::from_secs(5);
 
-/// The tags of all disks that share theirs.
+/// The tag set of all disks with `shared_tags`.
 ///
-/// They are made with the first of these disks, and stay. The module parameters alone say how many
-/// there are. Any disk may come to use them, so they let requests sleep.
+/// It is made for the first of these disks, and kept until the module is unloaded. Only the module
+/// parameters decide about its size. It is blocking, since any disk may use it.
 #[pin_data]
 pub(crate) struct SharedTags {
     parameters: Config,
@@ -42,7 +42,7 @@ pub(crate) struct SharedTags {
 }
 
 impl SharedTags {
-    /// Remembers what to make.
+    /// Makes no tag set yet.
     pub(crate) fn new(parameters: Config) -> impl PinInit<Self> {
         pin_init!(Self {
             parameters,
@@ -50,19 +50,19 @@ impl SharedTags {
         })
     }
 
-    /// Returns the tags, which are made if there are none yet.
+    /// Returns the tag set, which is made if there is none yet.
     pub(crate) fn get(&self) -> Result<Arc<TagSet<Null<Blocking>>>> {
         let mut tags = self.tags.lock();
         if let Some(tags) = &*tags {
             return Ok(tags.clone());
         }
-        let machine = system_limits::detect(self.parameters.poll_queues);
-        let made = make(&self.parameters, self.parameters.node(&machine))?;
+        let limits = system_limits::detect(self.parameters.poll_queues);
+        let made = make(&self.parameters, self.parameters.node(&limits))?;
         Ok(tags.insert(made).clone())
     }
 }
 
-/// Makes the tags that `plan` asks for.
+/// Makes a tag set for one disk.
 pub(crate) fn own<C: Context>(plan: &ValidatedConfig) -> Result<Arc<TagSet<Null<C>>>> {
     make(&plan.settings, plan.node)
 }
@@ -79,7 +79,7 @@ fn make<C: Context>(settings: &Config, node: Option<u32>) -> Result<Arc<TagSet<N
     TagSet::new(options, Ok::<(), Error>(()))
 }
 
-/// Returns the hardware queues that `settings` ask for.
+/// Returns the numbers of hardware queues in `settings`.
 pub(crate) fn counts(settings: &Config) -> QueueCounts {
     QueueCounts {
         default: settings.submit_queues,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The stage that carries out an operation.
+//! The transfer of data.
 
 use crate::backing::Backing;
 use kernel::block::{
@@ -15,7 +15,7 @@ use kernel::block::{
     BlkStatus, //
 };
 
-/// Does what a request asks for with its first `len` bytes.
+/// Carries out the operation of a request, on its first `len` bytes.
 pub(crate) fn transfer<T: Operations>(
     backing: &Backing,
     context: QueueContext<'_, T::Context>,

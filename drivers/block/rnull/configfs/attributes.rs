@@ -15,10 +15,9 @@ use kernel::{
     prelude::*, //
 };
 
-/// All attributes by name.
+/// All attributes, sorted by name.
 ///
-/// Text is parsed before anything else is looked at, so bad text fails in the same way whether
-/// the power is on or off.
+/// Text is parsed first, so invalid text fails with the same error whether the power is on or off.
 pub(super) const ALL: &[Attribute<Device>] = &[
     Attribute::rw(c"badblocks", bad_blocks::show, bad_blocks::store),
     config_attr!(badblocks_once: bool),
@@ -37,19 +36,19 @@ pub(super) const ALL: &[Attribute<Device>] = &[
     config_attr!(mbps: u32),
     config_attr!(memory_backed: bool),
     config_attr!(no_sched: bool),
-    always!(poll_queues: u32, Device::poll_queues, Device::set_poll_queues),
-    always!(power: bool, Device::is_on, Device::set_power),
+    live_attr!(poll_queues: u32, Device::poll_queues, Device::set_poll_queues),
+    live_attr!(power: bool, Device::is_on, Device::set_power),
     config_attr!(queue_mode: u32),
     config_attr!(rotational: bool),
     config_attr!(shared_tag_bitmap: bool),
     config_attr!(shared_tags: bool),
     config_attr!(size: usize),
-    always!(submit_queues: u32, Device::submit_queues, Device::set_submit_queues),
+    live_attr!(submit_queues: u32, Device::submit_queues, Device::set_submit_queues),
     config_attr!(use_per_node_hctx: bool),
     config_attr!(virt_boundary: bool),
 ];
 
-/// An attribute that is a setting, of the same name and type, written only while the power is off.
+/// An attribute for the setting of the same name and type. It is writable while the power is off.
 macro_rules! config_attr {
     ($name:ident: $type:ty) => {
         Attribute::rw(
@@ -64,8 +63,8 @@ macro_rules! config_attr {
 }
 use config_attr;
 
-/// An attribute that is written at any time, through functions that see to it.
-macro_rules! always {
+/// An attribute that is writable at any time, with functions to get and set the value.
+macro_rules! live_attr {
     ($name:ident: $type:ty, $get:path, $set:path) => {
         Attribute::rw(
             c_str!(stringify!($name)),
@@ -74,14 +73,14 @@ macro_rules! always {
         )
     };
 }
-use always;
+use live_attr;
 
-/// A type of attribute, with C's way of reading and writing it.
+/// The value of an attribute, parsed and formatted as in C.
 trait Value: Sized {
-    /// Reads all of `text`.
+    /// Parses `text`, all of which has to be the value.
     fn parse(text: &Text) -> Result<Self>;
 
-    /// Writes the value with a newline.
+    /// Writes the value and a newline.
     fn show(self, page: &mut Page<'_>) -> Result;
 }
 

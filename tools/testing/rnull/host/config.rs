@@ -8,16 +8,16 @@ mod config;
 use config::*;
 use proptest::prelude::*;
 
-fn machine() -> impl Strategy<Value = Machine> {
+fn limits() -> impl Strategy<Value = SystemLimits> {
     let numbers = (1..9u32, 1..5u32, 0..5u32);
 
-    (numbers, any::<[bool; 2]>()).prop_map(|((cpus, nodes, polls), [large, coarse])| Machine {
+    (numbers, any::<[bool; 2]>()).prop_map(|((cpus, nodes, polls), [large, coarse])| SystemLimits {
         cpus,
         nodes,
         poll_queues: polls,
         page_size: 4096,
-        largest_block: if large { 65536 } else { 4096 },
-        smallest_cached_block: if coarse { 4096 } else { 512 },
+        max_block_size: if large { 65536 } else { 4096 },
+        min_cached_block_size: if coarse { 4096 } else { 512 },
     })
 }
 
@@ -60,16 +60,16 @@ fn settings() -> impl Strategy<Value = Config> {
     })
 }
 
-/// Whether the block layer, or null_blk before it, refuses these settings, or a cache on a machine
+/// Whether the block layer, or null_blk before it, refuses these settings, or a cache on a limits
 /// with large pages would.
-fn refused(c: &Config, machine: &Machine) -> bool {
+fn refused(c: &Config, limits: &SystemLimits) -> bool {
     let block = if c.blocksize == 0 { 512 } else { c.blocksize };
 
     c.queue_mode == 1
         || block.count_ones() != 1
         || block < 512
-        || block > machine.largest_block
-        || (c.memory_backed && c.cache_size > 0 && block < machine.smallest_cached_block)
+        || block > limits.max_block_size
+        || (c.memory_backed && c.cache_size > 0 && block < limits.min_cached_block_size)
         || (c.max_sectors != 0 && c.max_sectors < 8)
         || (c.max_sectors != 0 && u64::from(c.max_sectors) * 512 < u64::from(block))
 }
@@ -78,18 +78,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn what_null_blk_refuses_is_refused(c in settings(), m in machine()) {
-        prop_assert_eq!(c.plan(&m).is_err(), refused(&c, &m));
+    fn what_null_blk_refuses_is_refused(c in settings(), m in limits()) {
+        prop_assert_eq!(c.validate(&m).is_err(), refused(&c, &m));
     }
 
     #[test]
-    fn what_is_built_fits_the_machine(c in settings(), m in machine()) {
-        if let Ok(plan) = c.plan(&m) {
+    fn what_is_built_fits_the_machine(c in settings(), m in limits()) {
+        if let Ok(plan) = c.validate(&m) {
             let shown = plan.settings;
 
             prop_assert!(plan.block_size.is_power_of_two() && plan.block_size >= 512);
-            prop_assert!(plan.block_size <= m.largest_block);
-            prop_assert!(shown.cache_size == 0 || plan.block_size >= m.smallest_cached_block);
+            prop_assert!(plan.block_size <= m.max_block_size);
+            prop_assert!(shown.cache_size == 0 || plan.block_size >= m.min_cached_block_size);
             prop_assert!(plan.capacity <= i64::MAX as u64 / 512);
             prop_assert!(plan.node.map_or(true, |node| node < m.nodes));
             prop_assert!(shown.irqmode <= 2 && shown.queue_mode != 0);
@@ -103,8 +103,8 @@ proptest! {
     }
 
     #[test]
-    fn only_some_settings_change(c in settings(), m in machine()) {
-        if let Ok(plan) = c.plan(&m) {
+    fn only_some_settings_change(c in settings(), m in limits()) {
+        if let Ok(plan) = c.validate(&m) {
             let shown = plan.settings;
             let expected = Config {
                 blocking: shown.blocking,
@@ -120,14 +120,14 @@ proptest! {
 
             prop_assert_eq!(shown, expected);
             // What is shown builds the same disk again.
-            prop_assert_eq!(shown.plan(&m), Ok(plan));
+            prop_assert_eq!(shown.validate(&m), Ok(plan));
         }
     }
 
     #[test]
-    fn a_size_that_fits_is_the_size(size in 0..1usize << 43, mut c in settings(), m in machine()) {
+    fn a_size_that_fits_is_the_size(size in 0..1usize << 43, mut c in settings(), m in limits()) {
         c.size = size;
-        if let Ok(plan) = c.plan(&m) {
+        if let Ok(plan) = c.validate(&m) {
             prop_assert_eq!(plan.capacity, size as u64 * 2048);
         }
     }
@@ -136,7 +136,7 @@ proptest! {
     fn parameters_are_clamped(
         n in prop_oneof![any::<i32>(), -3..12, 4090..4100],
         per_node in any::<bool>(),
-        m in machine(),
+        m in limits(),
     ) {
         let node = parameter_node(n, &m);
         prop_assert_eq!(node, if n >= 0 && n < m.nodes as i32 { n } else { -1 });
@@ -155,7 +155,7 @@ proptest! {
     }
 
     #[test]
-    fn queues_are_counted(mut c in settings(), m in machine(), submit in 0..12u32, poll in 0..8u32) {
+    fn queues_are_counted(mut c in settings(), m in limits(), submit in 0..12u32, poll in 0..8u32) {
         (c.submit_queues, c.poll_queues) = (submit, poll);
         let allowed = submit != 0 && submit <= m.cpus && poll <= m.poll_queues;
         prop_assert_eq!(queues_allowed(&c, &m), allowed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The text of the attribute `badblocks`.
+//! The attribute `badblocks`.
 
 use crate::device::Device;
 use kernel::{
@@ -16,7 +16,7 @@ use kernel::{
     prelude::*, //
 };
 
-/// Writes a line with start and length for each entry, as many as fit.
+/// Writes a line with the start and the length of each entry, as far as they fit into the page.
 pub(super) fn show(device: &Device, page: &mut Page<'_>) -> Result {
     for bad in device.bad_blocks().iter() {
         let before = page.len();
@@ -29,24 +29,24 @@ pub(super) fn show(device: &Device, page: &mut Page<'_>) -> Result {
     Ok(())
 }
 
-/// Marks the sectors of `+FIRST-LAST` as bad, those of `-FIRST-LAST` as good.
+/// Adds the bad blocks of `+FIRST-LAST`, or clears those of `-FIRST-LAST`.
 pub(super) fn store(device: &Device, text: &Text) -> Result {
     let (mark, first, last) = parse(text)?;
     if first > last {
         return Err(EINVAL);
     }
-    // Zero if there are more sectors than can be counted, which is refused.
+    // If the length overflows it is zero, which is rejected.
     let len = Sectors((last - first).wrapping_add(1));
     device
         .change_bad_blocks(|bad| mark(bad, Sector(first), len))
-        // C, too, has no other name for a table that is full.
+        // The same error for a full table as in null_blk.
         .map_err(|_| EINVAL)
 }
 
-/// What to do with a range.
+/// What to do with a range of sectors.
 type Mark = fn(&BadBlocks, Sector, Sectors) -> Result;
 
-/// Reads a sign and two numbers, with blanks around all of it, but none within.
+/// Parses a sign and two numbers. There may be whitespace around it, but not inside.
 fn parse(text: &Text) -> Result<(Mark, u64, u64)> {
     let mut bytes = KVec::new();
     bytes.extend_from_slice(trim(text.to_bytes()), GFP_KERNEL)?;
@@ -63,13 +63,13 @@ fn parse(text: &Text) -> Result<(Mark, u64, u64)> {
     Ok((mark, number(&bytes[1..])?, number(&bytes[dash + 1..])?))
 }
 
-/// Reads the number that `bytes` are up to the first NUL.
+/// Parses the number in `bytes`, up to the first NUL.
 fn number(bytes: &[u8]) -> Result<u64> {
     let text = CStr::from_bytes_until_nul(bytes).map_err(|_| EINVAL)?;
     Text::from_cstr(text).kstrtoull(0)
 }
 
-/// Leaves out what C's `isspace` is true for at either end.
+/// Strips what C's `isspace` matches from both ends.
 fn trim(mut bytes: &[u8]) -> &[u8] {
     fn is_space(byte: u8) -> bool {
         matches!(byte, b' ' | 9..=13 | 0xa0)

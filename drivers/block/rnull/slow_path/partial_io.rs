@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How much of a request comes before what is bad.
+//! The part of a request in front of a bad block.
 //!
 //! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
 

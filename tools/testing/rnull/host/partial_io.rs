@@ -2,10 +2,10 @@
 
 //! Checks how much of a request comes before a bad sector, by trying each sector.
 
-#[path = "../../../../drivers/block/rnull/conditions/good.rs"]
-mod good;
+#[path = "../../../../drivers/block/rnull/slow_path/partial_io.rs"]
+mod partial_io;
 
-use good::*;
+use partial_io::*;
 use proptest::prelude::*;
 
 proptest! {

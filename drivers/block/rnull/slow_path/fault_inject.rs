@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The faults that happen when the user wants them to.
+//! Fault injection.
 
 use kernel::{
     block::mq::{
@@ -19,10 +19,10 @@ use kernel::{
     }, //
 };
 
-/// Whether this driver has faults.
+/// Whether fault injection is built in.
 const BUILT_IN: bool = cfg!(CONFIG_BLK_DEV_RUST_NULL_FAULT_INJECTION);
 
-/// When the faults of a new device happen.
+/// The fault attributes of a new device.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct FaultAttrs {
     pub(crate) timeout: FaultSettings,
@@ -30,30 +30,39 @@ pub(crate) struct FaultAttrs {
     pub(crate) init_hctx: FaultSettings,
 }
 
-/// The faults of a device; the knobs can be turned at any time.
+/// Which side requeues a request.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum RequeueBy {
+    /// The block layer: `queue_rq` rejects the request with `BLK_STS_RESOURCE`.
+    BlockLayer,
+    /// The driver, by `blk_mq_requeue_request()`.
+    Driver,
+}
+
+/// The faults of a device. Users can change their attributes at any time.
 pub(crate) struct Faults {
     timeout: Fault,
     requeue: Fault,
     init_hctx: Fault,
-    /// How many requests were queued again.
-    sent_back: Atomic<u32>,
+    /// How many requests were requeued.
+    requeued: Atomic<u32>,
 }
 
 impl Faults {
-    /// Whether anything can happen at all.
+    /// Whether a fault can happen at all.
     pub(super) const ANY: bool = BUILT_IN || cfg!(CONFIG_FAIL_IO_TIMEOUT);
 
-    /// Makes the faults of a new device.
+    /// Sets up the faults of a new device.
     pub(crate) fn new(fault_attrs: &FaultAttrs) -> Result<Self> {
         Ok(Self {
             timeout: Fault::new(c"timeout_inject", &fault_attrs.timeout)?,
             requeue: Fault::new(c"requeue_inject", &fault_attrs.requeue)?,
             init_hctx: Fault::new(c"init_hctx_fault_inject", &fault_attrs.init_hctx)?,
-            sent_back: Atomic::new(0),
+            requeued: Atomic::new(0),
         })
     }
 
-    /// Adds the directories with the knobs.
+    /// Adds the directories with the attributes.
     pub(crate) fn add_to(&self, groups: &mut DefaultGroups<'_>) -> Result {
         if !BUILT_IN {
             return Ok(());
@@ -63,18 +72,23 @@ impl Faults {
         groups.add_fault(&self.init_hctx)
     }
 
-    /// Whether to lose a request, so that it times out; the block layer has a knob for it, too.
+    /// Whether to drop a request, so that it times out. The block layer has a fault for that, too
+    /// (`fail_io_timeout`).
     pub(super) fn should_timeout<T: Operations>(&self, rq: &Request<T>) -> bool {
         (BUILT_IN && self.timeout.should_fail()) || rq.should_fake_timeout()
     }
 
-    /// Whether to have a request queued again, by the block layer (false), the driver in turn.
-    pub(super) fn should_requeue(&self) -> Option<bool> {
-        (BUILT_IN && self.requeue.should_fail())
-            .then(|| self.sent_back.fetch_add(1, Relaxed) % 2 == 1)
+    /// Whether to requeue a request. The block layer and the driver do it in turn.
+    pub(super) fn should_requeue(&self) -> Option<RequeueBy> {
+        (BUILT_IN && self.requeue.should_fail()).then(|| {
+            match self.requeued.fetch_add(1, Relaxed) % 2 {
+                0 => RequeueBy::BlockLayer,
+                _ => RequeueBy::Driver,
+            }
+        })
     }
 
-    /// Whether to fail to make a hardware queue.
+    /// Whether to fail the initialization of a hardware queue.
     pub(super) fn should_fail_init_hctx(&self) -> bool {
         BUILT_IN && self.init_hctx.should_fail()
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The stage at which requests fail because of sectors that are bad.
+//! The stage at which requests to bad blocks fail.
 
-use super::good;
+use super::partial_io;
 use crate::config::ValidatedConfig;
 use kernel::{
     block::{
@@ -15,19 +15,19 @@ use kernel::{
     sync::Arc, //
 };
 
-/// The bad sectors of a device, as a disk of it heeds them.
-pub(crate) struct BadSectors {
+/// The bad blocks of a device, with the settings of its disk.
+pub(crate) struct BadBlockCheck {
     table: Arc<BadBlocks>,
-    /// What a request has met with is good from then on.
+    /// An entry is cleared when a request has hit it.
     once: bool,
-    /// The blocks before the first bad one are transferred.
+    /// The blocks in front of the first bad one are transferred.
     partial_io: bool,
-    /// A logical block.
+    /// The size of a logical block.
     block: Sectors,
 }
 
-impl BadSectors {
-    /// Heeds the entries of `table` as `plan` says.
+impl BadBlockCheck {
+    /// Checks requests against `table`, with the settings of `plan`.
     pub(crate) fn new(plan: &ValidatedConfig, table: Arc<BadBlocks>) -> Self {
         Self {
             table,
@@ -37,25 +37,24 @@ impl BadSectors {
         }
     }
 
-    /// Whether there are none as yet.
+    /// Whether there are no bad blocks yet.
     pub(super) fn is_empty(&self) -> bool {
         self.table.iter().next().is_none()
     }
 
-    /// Returns how many of `len` sectors from `at` on are to be transferred, and whether that is
-    /// all.
+    /// Returns how many of the `len` sectors from `at` on to transfer, and the resulting status.
     pub(super) fn check_bad_blocks(&self, at: Sector, len: Sectors) -> (Sectors, BlkResult) {
         let Some(bad) = self.table.first(at, len) else {
             return (len, Ok(()));
         };
         if self.once {
-            // All of the entry, also what lies outside of the request. It may be in the table still
-            // if another request has changed it meanwhile; then a later one meets with it.
-            // Interrupts are on here.
+            // The whole entry is cleared, including what is outside of the request. This fails if
+            // another request has changed the entry meanwhile: a later request hits it then.
+            // Interrupts are enabled here.
             let _ = self.table.clear(bad.start, bad.end - bad.start);
         }
         let transferred = if self.partial_io {
-            Sectors(good::sectors_before(at.0, bad.start.0, self.block.0))
+            Sectors(partial_io::sectors_before(at.0, bad.start.0, self.block.0))
         } else {
             Sectors::ZERO
         };

@@ -2,11 +2,11 @@
 
 //! Checks that a limit on bandwidth is kept, whatever the requests.
 
-#[path = "../../../../drivers/block/rnull/conditions/bucket.rs"]
-mod bucket;
+#[path = "../../../../drivers/block/rnull/slow_path/token_bucket.rs"]
+mod token_bucket;
 
-use bucket::*;
 use proptest::prelude::*;
+use token_bucket::*;
 
 /// Bytes for one MiB per second and tick.
 const TICK: u64 = 20971;
@@ -18,38 +18,38 @@ proptest! {
         mbps in 1..40961u32,
         requests in prop::collection::vec(prop_oneof![0..70_000u32, any::<u32>()], 1..50),
     ) {
-        let mut bucket = Bucket::new(mbps);
-        let (mut ticks, mut moved, mut ticking) = (0u64, 0u64, false);
+        let mut bucket = TokenBucket::new(mbps);
+        let (mut ticks, mut moved, mut timer_active) = (0u64, 0u64, false);
         let size = u64::from(mbps) * TICK;
         for bytes in requests {
             while !bucket.take(bytes) {
                 // Whoever waits, waits for something.
-                prop_assert!(ticking);
+                prop_assert!(timer_active);
                 // A long debt is paid at once here.
                 ticks += 1;
-                ticking = bucket.refill();
+                timer_active = bucket.refill();
                 prop_assert!(ticks < 20_000_000);
             }
             // Before the last request no more had passed than the ticks were worth.
             prop_assert!(moved <= (ticks + 1) * size);
             moved += u64::from(bytes);
-            ticking |= bucket.starts_ticking();
+            timer_active |= bucket.needs_timer();
         }
         // Nor was anybody kept waiting when there was no debt.
         prop_assert!(ticks * size <= moved + size);
         // At last it is full again, and rests.
         for _ in 0..=moved / size + 1 {
-            ticking = bucket.refill();
+            timer_active = bucket.refill();
         }
-        prop_assert!(!ticking);
-        prop_assert!(bucket.take(1) && bucket.starts_ticking());
+        prop_assert!(!timer_active);
+        prop_assert!(bucket.take(1) && bucket.needs_timer());
     }
 
     #[test]
     fn without_a_limit_all_pass(mbps in 1..40961u32, debt: u32, requests: Vec<u32>) {
-        let mut bucket = Bucket::new(mbps);
+        let mut bucket = TokenBucket::new(mbps);
         bucket.take(debt);
-        bucket.lift();
+        bucket.disable();
         for bytes in requests {
             prop_assert!(bucket.take(bytes));
             bucket.refill();

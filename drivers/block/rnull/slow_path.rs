@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The stages of a request that only some disks have.
+//!
+//! These are throttling, fault injection and bad blocks. So the I/O path checks a single flag,
+//! [`SlowPath::is_enabled`], and the code for them stays out of the fast path.
+
+mod fault_inject;
+
+mod throttle;
+
+mod badblocks;
+
+mod token_bucket;
+
+mod partial_io;
+
+pub(crate) use fault_inject::{
+    FaultAttrs,
+    Faults,
+    RequeueBy, //
+};
+
+use self::{
+    badblocks::BadBlockCheck,
+    throttle::Throttle, //
+};
+use crate::config::ValidatedConfig;
+use kernel::{
+    block::{
+        badblocks::BadBlocks,
+        mq::{
+            IdleRequest,
+            Op,
+            Operations,
+            Request, //
+            RequestQueue,
+        },
+        BlkResult,
+        Sectors, //
+    },
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    }, //
+};
+
+/// The stages that only some disks have.
+pub(crate) struct SlowPath {
+    /// Whether any stage is in use. Bad blocks may be added while the disk is on.
+    enabled: Atomic<bool>,
+    faults: Arc<Faults>,
+    throttle: Option<Pin<KBox<Throttle>>>,
+    bad_block_check: BadBlockCheck,
+}
+
+impl SlowPath {
+    /// Sets up the stages of a new disk.
+    pub(crate) fn new(
+        plan: &ValidatedConfig,
+        faults: Arc<Faults>,
+        bad_blocks: Arc<BadBlocks>,
+    ) -> Result<Self> {
+        let throttle = match plan.settings.mbps {
+            0 => None,
+            mbps => Some(KBox::pin_init(Throttle::new(mbps), GFP_KERNEL)?),
+        };
+        let bad_block_check = BadBlockCheck::new(plan, bad_blocks);
+        Ok(Self {
+            enabled: Atomic::new(Faults::ANY || throttle.is_some() || !bad_block_check.is_empty()),
+            faults,
+            throttle,
+            bad_block_check,
+        })
+    }
+
+    /// Whether requests have to pass the stages below.
+    #[inline]
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.enabled.load(Relaxed)
+    }
+
+    /// Makes requests pass the stages, after bad blocks were added.
+    pub(crate) fn enable(&self) {
+        self.enabled.store(true, Relaxed);
+    }
+
+    /// Whether the initialization of a hardware queue is to fail.
+    pub(crate) fn should_fail_init_hctx(&self) -> bool {
+        self.faults.should_fail_init_hctx()
+    }
+
+    /// Whether a request is to be dropped, so that it times out.
+    pub(crate) fn should_timeout<T: Operations>(&self, rq: &Request<T>) -> bool {
+        self.faults.should_timeout(rq)
+    }
+
+    /// Whether a request is to be requeued, and by which side.
+    pub(crate) fn should_requeue(&self) -> Option<RequeueBy> {
+        self.faults.should_requeue()
+    }
+
+    /// Takes the bandwidth that a request needs, or returns the status to reject it with.
+    pub(crate) fn throttle<T: Operations>(&self, rq: &IdleRequest<'_, T>) -> BlkResult {
+        match &self.throttle {
+            // A discard transfers no data, however long it is.
+            Some(throttle) if rq.op() == Op::Discard => {
+                throttle.take(0, rq.hw_queue().request_queue())
+            }
+            Some(throttle) => throttle.take(rq.bytes(), rq.hw_queue().request_queue()),
+            None => Ok(()),
+        }
+    }
+
+    /// Refills the bandwidth, and restarts the queues.
+    pub(crate) fn refill_throttle<T: Operations>(&self, queues: RequestQueue<'_, T>) {
+        if let Some(throttle) = &self.throttle {
+            throttle.refill(queues);
+        }
+    }
+
+    /// Lifts the limit on bandwidth, before the disk is removed.
+    pub(crate) fn disable_throttle(&self) {
+        if let Some(throttle) = &self.throttle {
+            throttle.disable();
+        }
+    }
+
+    /// Returns how many sectors of a request to transfer, and the status to end it with if that
+    /// succeeds.
+    pub(crate) fn check_bad_blocks<T: Operations>(&self, rq: &Request<T>) -> (Sectors, BlkResult) {
+        self.bad_block_check
+            .check_bad_blocks(rq.sector(), rq.sectors())
+    }
+}
