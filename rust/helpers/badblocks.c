@@ -33,7 +33,7 @@ __rust_helper bool rust_helper_badblocks_set(struct badblocks *bb, u64 at,
 }
 
 /*
- * It would enable interrupts, where only those who disabled them may. The patch
+ * It would enable interrupts, where only the code that disabled them may. The patch
  * "badblocks: leave interrupts as they are when clearing", in patches/upstream/,
  * ends that.
  */

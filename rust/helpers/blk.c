@@ -207,7 +207,7 @@ __rust_helper bool rust_helper_blk_use_queue(struct request_queue *q)
 	if (!percpu_ref_tryget(&q->q_usage_counter))
 		return false;
 	/*
-	 * Who can use a disk that was frozen sees the queues that it was given meanwhile.
+	 * A task that can use a disk that was frozen sees the queues that it got meanwhile.
 	 * This pairs with the release in __percpu_ref_switch_to_percpu(); a reference that
 	 * is not per CPU is taken by an atomic operation, which is ordered by itself.
 	 */

@@ -3,7 +3,7 @@
 //! Faults that happen on demand, to see how others cope.
 //!
 //! A driver asks a [`Fault`] each time that something could fail. Mostly it says no. How often it
-//! says yes is up to the user, who turns the knobs in its directory in configfs, if the driver
+//! says yes is up to the user, who sets the attributes in its directory in configfs, if the driver
 //! [adds](crate::configfs::DefaultGroups::add_fault) one, or gives a text to start from.
 //!
 //! Without `CONFIG_FAULT_INJECTION_CONFIGFS` no fault ever happens, and nothing is left of it in

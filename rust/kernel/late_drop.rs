@@ -9,7 +9,7 @@
 //!
 //! C header: [`include/linux/workqueue.h`](srctree/include/linux/workqueue.h)
 
-// Some configurations have nobody to use it.
+// Not used in all configurations.
 #![allow(dead_code)]
 
 use crate::{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What keeps a module in memory until nobody can call it any more.
+//! What keeps a module in memory until its code can no longer be called.
 //!
 //! An object that makes C call into a driver is dropped by the driver's module, at the latest when
 //! that goes. If the module forgets to, by [`core::mem::forget`] or because the object is in a
@@ -15,7 +15,7 @@
 //!
 //! C header: [`include/linux/module.h`](srctree/include/linux/module.h)
 
-// Some configurations have nobody to use it.
+// Not used in all configurations.
 #![allow(dead_code)]
 
 #[cfg(not(MODULE))]

@@ -227,7 +227,7 @@ impl BadBlocks {
 
 impl Drop for BadBlocks {
     fn drop(&mut self) {
-        // SAFETY: By the type invariant, and nobody uses it any more.
+        // SAFETY: By the type invariant, and it is not used any more.
         unsafe { bindings::badblocks_free(self.table.as_ptr()) };
     }
 }

@@ -3,9 +3,9 @@
 //! The data of a started request.
 //!
 //! A read or write request points to memory: a list of `struct bio`, each with an array of ranges
-//! of bytes, spread over pages that belong to somebody else, often to a process that goes on using
-//! them. [`Transfer`] says which way the bytes go, [`Segments`] walks over them in order, and a
-//! [`Segment`] is a run of them within one page.
+//! of bytes, spread over pages that the driver does not own, often those of a process that goes on
+//! using them. [`Transfer`] says which way the bytes go, [`Segments`] walks over them in order, and
+//! a [`Segment`] is a run of them within one page.
 //!
 //! What the types see to:
 //!

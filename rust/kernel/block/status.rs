@@ -66,7 +66,7 @@ statuses! {
     TRANSPORT = 4;
     /// The device failed, another way does not help: `EREMOTEIO`.
     TARGET = 5;
-    /// Somebody else has reserved the device: `EBADE`.
+    /// Another host has reserved the device: `EBADE`.
     RESV_CONFLICT = 6;
     /// The medium failed: `ENODATA`.
     MEDIUM = 7;

@@ -143,7 +143,7 @@ where
 
 /// # Safety
 ///
-/// * `item` must be in a live `Node<D>`, `page` a page for which nobody else cares during the call.
+/// * `item` must be in a live `Node<D>`, `page` a page that is not used elsewhere during the call.
 /// * `S` must have no size, and a value of it must have been passed to [`show_callback`].
 unsafe extern "C" fn show<D, S>(item: *mut bindings::config_item, page: *mut c_char) -> isize
 where

@@ -103,7 +103,7 @@ impl Directory for NoChild {
 /// # Invariants
 ///
 /// `parent` points to an initialized group that is not yet visible in configfs and is used by
-/// nobody else for `'a`.
+/// not elsewhere for `'a`.
 pub struct DefaultGroups<'a> {
     parent: *mut bindings::config_group,
     owner: &'static ThisModule,
@@ -260,7 +260,8 @@ impl DefaultGroups<'_> {
         {
             self.next_level()?;
             let group = fault.take_group().ok_or(EBUSY)?;
-            // SAFETY: Nobody else got the group, so it is in no list, and it came with a reference.
+            // SAFETY: No other caller got the group, so it is in no list, and it came with a
+            // reference.
             unsafe { self.link(group) }
         }
         #[cfg(not(CONFIG_FAULT_INJECTION_CONFIGFS))]
@@ -347,7 +348,7 @@ pub(super) fn create<D: Directory>(
     // SAFETY: The table is made for `D`.
     let node = unsafe { NodeRef::new(name, pin, table, data) }?;
 
-    // INVARIANT: The group is initialized and seen by nobody else.
+    // INVARIANT: The group is initialized and not visible yet.
     let mut groups = DefaultGroups {
         parent: node.as_group(),
         owner,

@@ -254,8 +254,8 @@ impl<D> NodeRef<D> {
         to_result(unsafe {
             bindings::config_item_set_name(node.as_item(), c"%s".as_char_ptr(), name.as_char_ptr())
         })?;
-        // SAFETY: Nobody else uses the group. Its type is beside it, so it stays where it is for as
-        // long as the group does.
+        // SAFETY: The group is not used elsewhere. Its type is beside it, so it stays where it is
+        // for as long as the group does.
         unsafe { (*group).cg_item.ci_type = node.table.as_ptr() };
         // SAFETY: As above.
         unsafe { bindings::config_group_init(group) };

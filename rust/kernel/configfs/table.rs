@@ -9,7 +9,7 @@ use crate::{
 
 /// An item type with its attributes.
 ///
-/// Each directory has its own, so that no question arises of who may change or free it when: it is
+/// Each directory has its own, so that it is clear when it may be changed or freed: it is
 /// complete before the directory exists and goes with it.
 ///
 /// # Invariants

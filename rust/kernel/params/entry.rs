@@ -27,7 +27,7 @@ pub unsafe trait ParamOps: Sync + 'static {
 #[repr(transparent)]
 pub struct Entry(bindings::kernel_param);
 
-// SAFETY: C reads it, Rust does not, nobody writes.
+// SAFETY: C reads it, Rust does not, and it is never written.
 unsafe impl Sync for Entry {}
 
 impl Entry {

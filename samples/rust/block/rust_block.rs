@@ -97,7 +97,7 @@ impl Operations for RamDisk {
         let (memory, context) = (rq.queue_data(), rq.context());
         let rq = rq.start();
         let outcome = serve(&memory.pages, context, &rq);
-        // Whoever ends a request gives it up; doing so twice would not compile.
+        // Ending a request consumes it; doing so twice would not compile.
         rq.end(outcome);
         Ok(())
     }

@@ -8,8 +8,8 @@
 //! of old and new bytes.
 //!
 //! A page need not be one of those that processes map: file systems lend memory of their own, also
-//! from `kmalloc`. What matters is who has lent it. The submitter of a request lends its bytes
-//! until the request has ended. So they are none that safe code has a reference to.
+//! from `kmalloc`. What matters is that the submitter of a request lends its bytes
+//! until the request has ended, so safe code has no reference to them.
 //!
 //! C header: [`include/linux/highmem.h`](srctree/include/linux/highmem.h)
 

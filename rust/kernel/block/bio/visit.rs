@@ -81,7 +81,7 @@ impl Mapped {
 impl Drop for Mapped {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: By the type invariant; nobody has a window on it any more.
+        // SAFETY: By the type invariant; there is no `MappedBytes` of it any more.
         unsafe { bindings::bio_unmap(self.start) };
     }
 }

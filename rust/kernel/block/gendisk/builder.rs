@@ -197,7 +197,7 @@ impl<T: Operations> GenDiskBuilder<T> {
         let operations = DiskOperations::new(owner, self.tag_set.clone())?;
         let data = KBox::pin_init(self.tag_set.disk_data(queue_data), GFP_KERNEL)?;
         let disk = self.alloc(&data)?;
-        // SAFETY: Nobody else knows the disk yet.
+        // SAFETY: The disk is not known elsewhere yet.
         unsafe { self.fill(disk, name, operations) };
         // INVARIANT: Just allocated and filled in, not added.
         let disk = Disk {

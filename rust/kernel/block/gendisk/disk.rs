@@ -75,7 +75,7 @@ impl<T: Operations> Disk<T> {
         unsafe { bindings::del_gendisk(disk) };
         // What called the driver may not have returned yet.
         self.tag_set.reap();
-        // Nobody starts it again.
+        // It is not started again.
         self.data.cancel_timer();
         // SAFETY: By the type invariant, and the pin is that of the driver's module.
         unsafe { DiskOperations::remove(self.disk, &self.pin) };
@@ -176,14 +176,14 @@ impl<T: Operations> NewDisk<T> {
 /// A disk on the system: C's `struct gendisk`.
 ///
 /// Dropping it waits until all I/O has ended, takes it off the system, then drops the driver's data
-/// for it. Who has it open keeps a dead disk, and the driver's module.
+/// for it. A task that has it open keeps a dead disk, and the driver's module.
 ///
 /// It may be dropped anywhere. In a callback of the block layer, an interrupt, under a spinlock, or
 /// in a NOIO scope, dropping it does not wait: a worker does, and the disk goes a little later. A
 /// kernel without `CONFIG_PREEMPT_COUNT` leaves it to the worker always.
 ///
 /// A module that leaks it, by [`mem::forget`](core::mem::forget) or in a `static`, is never gone:
-/// whoever unloads it waits for ever.
+/// the task that unloads it waits for ever.
 ///
 /// # Examples
 ///

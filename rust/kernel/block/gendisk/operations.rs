@@ -204,7 +204,7 @@ impl DiskOperations {
         drop(set);
     }
 
-    /// Gives up a disk that was added and removed. If somebody has it open, it is released when
+    /// Gives up a disk that was added and removed. If a task has it open, it is released when
     /// they close it.
     ///
     /// # Safety

@@ -57,11 +57,11 @@ impl<T: Operations> IoCompletionBatch<'_, T> {
         }
     }
 
-    /// The batch at `lent`, whose requests stay there unless somebody moves all of it.
+    /// The batch at `lent`, whose requests stay there unless all of it is moved.
     ///
     /// # Safety
     ///
-    /// `lent` is valid for `'a`, nobody else uses it meanwhile, and C ends the requests in it by
+    /// `lent` is valid for `'a`, is not used elsewhere meanwhile, and C ends the requests in it by
     /// its `complete`.
     #[inline]
     pub(super) unsafe fn lent<'a>(lent: NonNull<bindings::io_comp_batch>) -> &'a mut Self {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Requests that all wait for the same time, behind one timer.
+//! Requests that are all delayed for the same time, by one timer.
 //!
 //! C header: [`include/linux/hrtimer.h`](srctree/include/linux/hrtimer.h)
 
@@ -25,9 +25,9 @@ use core::mem::offset_of;
 /// Requests that wait for a time which is the same for all, then go on in
 /// [`Operations::delay_expired`].
 ///
-/// The first to come is the first to be due, so one timer does for any number of them. It is
-/// started only when none waits yet, and all that are due go on together; of very many, 128 at a
-/// time, since they hold up their CPU. For one request alone
+/// Requests expire in the order in which they were pushed, so one timer is enough for all of them.
+/// It is started only when the queue is empty. All requests that have expired are passed on
+/// together, at most 128 at a time, since this runs with interrupts disabled. For one request alone
 /// its own timer costs less: [`StartedRequest::delay`](super::StartedRequest::delay). To have a
 /// line for each hardware queue, keep it in [`Operations::HwData`].
 ///
@@ -107,7 +107,7 @@ unsafe impl<T: Operations<Timer = Timer>> Sync for DelayQueueInner<T> {}
 impl<T: Operations<Timer = Timer>> DelayQueue<T> {
     /// Makes one in which requests wait for `delay`, or not at all if that is negative.
     ///
-    /// Fails with `ENOMEM` if memory is short, `EAGAIN` while the parameters of the module are
+    /// Fails with `ENOMEM` if out of memory, `EAGAIN` while the parameters of the module are
     /// being parsed, `ENOTSUPP` in a module for a kernel without sysfs.
     pub fn new(delay: Delta) -> Result<Self> {
         const_assert!(T::HAS_DELAY_EXPIRED);
@@ -230,7 +230,7 @@ impl<T: Operations<Timer = Timer>> DelayQueueInner<T> {
 #[pinned_drop]
 impl<T: Operations<Timer = Timer>> PinnedDrop for DelayQueueInner<T> {
     fn drop(self: Pin<&mut Self>) {
-        // Nobody can start it any more but its callback, which this waits for.
+        // Only its callback can still start it, and this waits for that.
         //
         // SAFETY: By the type invariant.
         unsafe { bindings::hrtimer_cancel(self.timer.get()) };

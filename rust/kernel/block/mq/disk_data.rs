@@ -128,8 +128,8 @@ impl<T: Operations> DiskData<T> {
     pub(super) unsafe fn start_timer(&self, queue: NonNull<bindings::request_queue>, delay: Delta) {
         // INVARIANT: By the safety requirement. There is but one such queue.
         self.queue.store(queue.as_ptr(), Relaxed);
-        // SAFETY: By the type invariant. C locks the timer against its callback, others who start
-        // it, and whoever cancels it.
+        // SAFETY: By the type invariant. C locks the timer against its callback, other tasks that
+        // start it, and cancelling it.
         unsafe {
             bindings::hrtimer_start_range_ns(
                 self.timer.get(),

@@ -179,7 +179,7 @@ impl AtomicCounts {
             .fold(0, |word, count| word << Self::BITS | u64::from(count))
     }
 
-    // Relaxed: nothing else is read on the strength of it. Those who write are serialised by C's
+    // Relaxed: nothing else is read on the strength of it. Writers are serialized by C's
     // `tag_list_lock`, or by a lock held around it.
     fn load(&self) -> QueueCounts {
         let word = self.0.load(Relaxed);

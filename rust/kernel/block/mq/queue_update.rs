@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What keeps the hardware queues of a disk while somebody goes through them.
+//! Keeps the hardware queues of a disk while a CPU walks them.
 //!
 //! When the number of queues changes, C takes each queue of each disk down and makes it again. If
 //! it has to fall back to the old number, it makes a queue anew out of one it has taken down a
-//! moment ago; if that fails for want of memory, it frees it at once, although the disk has still a
-//! pointer to it. No request can notice: the disk is frozen. But who stops or starts the queues may
-//! come from a timer.
+//! moment ago; if that fails because it is out of memory, it frees it at once, although the disk
+//! has still a pointer to it. No request notices, since the disk is frozen. But the queues may be
+//! stopped or started from a timer.
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
@@ -37,25 +37,25 @@ pub(super) struct QueueUpdate {
 
 impl QueueUpdate {
     pub(super) fn new() -> Self {
-        // INVARIANT: Nobody replaces them.
+        // INVARIANT: They are not being replaced.
         Self {
             in_progress: Atomic::new(false),
         }
     }
 
-    /// Waits until nobody goes through the queues of a disk that is not in use, so that C may
-    /// replace these until the result is dropped.
+    /// Waits until no CPU walks the queues of a disk that is not in use, so that C may replace them
+    /// until the guard is dropped.
     ///
-    /// May sleep. `_alone` is the lock that all hold who begin a change of this: the first to end
-    /// theirs would end that of another.
+    /// May sleep. `_alone` is the lock that all callers hold: the first of two overlapping updates
+    /// to end would end the other one, too.
     pub(super) fn begin<'a>(&'a self, _alone: &'a MutexGuard<'_, ()>) -> UpdateGuard<'a> {
         self.in_progress.store(true, Relaxed);
         rcu::synchronize_rcu();
         UpdateGuard(self)
     }
 
-    /// Runs `f`, which goes through the hardware queues that `queue` has, if they stay: not if they
-    /// are being replaced, while no request of the disk is in use.
+    /// Runs `f`, which walks the hardware queues of `queue`, unless they may be replaced meanwhile:
+    /// an update is in progress, and no request of the disk is in use.
     ///
     /// # Safety
     ///
@@ -86,7 +86,7 @@ pub(super) struct UpdateGuard<'a>(&'a QueueUpdate);
 
 impl Drop for UpdateGuard<'_> {
     fn drop(&mut self) {
-        // INVARIANT: They are not replaced any more. Whoever sees that, sees the new ones.
+        // INVARIANT: They are not replaced any more. A CPU that sees this sees the new queues.
         self.0.in_progress.store(false, Release);
     }
 }

@@ -27,7 +27,7 @@ use core::{
 /// # Invariants
 ///
 /// `head` is null, or the first of a chain of requests that are linked by `rq_next`, and whose last
-/// is `tail`, which links to null. Nobody else follows or changes the links.
+/// is `tail`, which links to null. The links are not followed or changed elsewhere.
 pub(super) struct RawList {
     pub(super) head: *mut bindings::request,
     pub(super) tail: *mut bindings::request,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The hardware queues of a disk taken together.
+//! The request queue of a disk: all of its hardware queues.
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
@@ -98,11 +98,11 @@ impl<'q, T: Operations> RequestQueue<'q, T> {
         self.disk_data().data()
     }
 
-    /// Lets no more requests come, but for those that come already.
+    /// Stops dispatch. Dispatch that is in progress may still finish.
     ///
     /// After the number of queues has changed, they are started.
     ///
-    /// Whoever stops the queues has to see to it that they are started: requests that come wait
+    /// A driver that stops the queues has to make sure that they are started: new requests wait
     /// until then, and so does a change of the number of queues. Until then there must be a request
     /// of the disk that has not ended, e.g. one that was refused when the queues were stopped:
     /// without one, to stop and to start them does nothing while their number is being changed, and
@@ -128,7 +128,7 @@ impl<'q, T: Operations> RequestQueue<'q, T> {
         self.start();
     }
 
-    /// Lets requests come again to those queues that are stopped, from another task.
+    /// Starts the queues that are stopped. A worker dispatches their requests.
     pub fn start(self) {
         self.unless_replaced(|queue| {
             // SAFETY: By the type invariant, and the hardware queues stay meanwhile.

@@ -115,7 +115,7 @@ impl<T: Operations> TagSet<T> {
     /// Makes a tag set.
     ///
     /// Fails with `EINVAL` if an option makes no sense or asks for polled queues of a driver that
-    /// does not poll, `ENOMEM` if memory is short, `EAGAIN` while the parameters of the module are
+    /// does not poll, `ENOMEM` if out of memory, `EAGAIN` while the parameters of the module are
     /// being parsed, `ENOTSUPP` in a module for a kernel without sysfs, or with what the
     /// initialisers fail with.
     pub fn new(
@@ -202,7 +202,7 @@ impl<T: Operations> TagSet<T> {
             unsafe { bindings::blk_mq_update_nr_hw_queues(self.set.inner.get(), total) }
         });
         drop(change);
-        // Whoever wanted to start them meanwhile may have been unable to.
+        // A driver that wanted to start them meanwhile may have been unable to.
         //
         // SAFETY: By the invariants of `Set`.
         unsafe { bindings::blk_start_all_queues(self.set.inner.get()) };

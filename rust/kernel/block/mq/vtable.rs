@@ -189,7 +189,7 @@ impl<T: Operations> Vtable<T> {
         hctx: *mut bindings::blk_mq_hw_ctx,
         batch: *mut bindings::io_comp_batch,
     ) -> c_int {
-        // Whoever polls remembers the index of the queue from before the number of queues changed.
+        // A task that polls may remember the index of a queue from before their number changed.
         let Some(hctx) = NonNull::new(hctx) else {
             return 0;
         };

@@ -33,7 +33,7 @@ mod suite {
         ENDED.fetch_add(1, Relaxed);
     }
 
-    /// A batch as a poll of C's may lend it, with requests of somebody else.
+    /// A batch as a poll of C's may lend it, with requests of another driver.
     fn full() -> bindings::io_comp_batch {
         let mut batch: bindings::io_comp_batch = pin_init::zeroed();
         batch.req_list.head = NonNull::dangling().as_ptr();
@@ -44,7 +44,7 @@ mod suite {
     #[test]
     fn requests_end_once_wherever_they_were_moved() {
         let mut of_c = full();
-        // SAFETY: `complete` ends what is in it, and nobody else uses it meanwhile.
+        // SAFETY: `complete` ends what is in it, and it is not used elsewhere meanwhile.
         let lent = unsafe { IoCompletionBatch::<Driver>::lent(NonNull::from(&mut of_c)) };
         let taken = mem::take(lent);
         assert_eq!(ENDED.load(Relaxed), 0);

@@ -200,7 +200,7 @@ impl<T: Operations> RejectedRequest<'_, T> {
         self.status
     }
 
-    /// Gives the request back to whoever called the callback.
+    /// Gives the request back to the caller of the callback.
     #[inline]
     pub(in super::super) fn into_raw(self) -> (*mut bindings::request, BlkStatus) {
         let this = ManuallyDrop::new(self);

@@ -85,7 +85,7 @@ impl<T: Operations> RequestPdu<T> {
 
     /// Gives the request up until [`Self::try_take`].
     ///
-    /// What was done before is seen by whoever claims it.
+    /// What was done before is visible to the CPU that takes it.
     #[inline]
     pub(super) fn leave_in_flight(&self) {
         self.place.store(UNOWNED, Release);

@@ -52,7 +52,7 @@ pub enum Op {
     Flush,
     /// Forget sectors.
     Discard,
-    /// Forget sectors so that nobody can find out what they held.
+    /// Erase sectors so that their content cannot be recovered.
     SecureErase,
     /// Make sectors zero.
     WriteZeroes,
@@ -165,7 +165,7 @@ impl<T: Operations> Request<T> {
 
     #[inline]
     fn flags(&self) -> bindings::blk_opf_t {
-        // SAFETY: By the type invariant; nobody else writes it.
+        // SAFETY: By the type invariant; it is not written elsewhere.
         unsafe { (*self.as_raw()).cmd_flags }
     }
 
@@ -180,7 +180,7 @@ impl<T: Operations> Request<T> {
         self.has(bindings::req_flag_bits___REQ_FUA)
     }
 
-    /// Whether somebody waits for the request.
+    /// Whether a task waits for the request.
     #[inline]
     pub fn is_sync(&self) -> bool {
         self.op() == Op::Read || self.has(bindings::req_flag_bits___REQ_SYNC)
@@ -202,7 +202,7 @@ impl<T: Operations> Request<T> {
     /// The first sector.
     #[inline]
     pub fn sector(&self) -> Sector {
-        // SAFETY: By the type invariant; nobody else writes it.
+        // SAFETY: By the type invariant; it is not written elsewhere.
         Sector(unsafe { (*self.as_raw()).__sector })
     }
 
@@ -215,7 +215,7 @@ impl<T: Operations> Request<T> {
     /// The length in bytes.
     #[inline]
     pub fn bytes(&self) -> u32 {
-        // SAFETY: By the type invariant; nobody else writes it.
+        // SAFETY: By the type invariant; it is not written elsewhere.
         unsafe { (*self.as_raw()).__data_len }
     }
 
@@ -223,7 +223,7 @@ impl<T: Operations> Request<T> {
     /// queues share the tags, has while this one is with the driver.
     #[inline]
     pub fn tag(&self) -> u32 {
-        // SAFETY: By the type invariant; nobody else writes it.
+        // SAFETY: By the type invariant; it is not written elsewhere.
         unsafe { (*self.as_raw()).tag as u32 }
     }
 

@@ -57,7 +57,7 @@ mod suite {
         let srcu = srcu as usize;
         let leave = move || {
             fsleep(Delta::from_millis(50));
-            // SAFETY: Who cleans it up waits for readers.
+            // SAFETY: The cleanup waits for readers.
             unsafe { bindings::__srcu_read_unlock(srcu as *mut _, index) };
         };
         assert!(workqueue::system().try_spawn(GFP_KERNEL, leave).is_ok());
@@ -243,7 +243,7 @@ mod suite {
             Err(ENOMEM)
         };
         assert_eq!(fails_halfway(), Err(ENOMEM));
-        // Whoever leaves, in whichever way, has ended what they began.
+        // Each way out ends what was begun.
         assert_eq!(goes_through(), Some(true));
         thaw();
         drop(resize);
