@@ -139,8 +139,8 @@ impl Leaf {
         self.pages.0[page % LEAF_PAGES].store(new.into_raw(), Release);
     }
 
-    /// Takes out the page with this number, if there is one; it is in `removed` then. Whoever has
-    /// found it may go on to use it until the end of its RCU read section.
+    /// Takes out the page with this number, if there is one; it is in `removed` then. A CPU that
+    /// has found it may go on to use it until the end of its RCU read section.
     #[inline]
     pub(super) fn take(&self, inside: &mut Inside, page: usize) -> bool {
         let slot = &self.pages.0[page % LEAF_PAGES];
@@ -187,7 +187,7 @@ impl Leaf {
             }
         }
         let removed = this.inside.lock().removed.take();
-        // SAFETY: Nobody uses them.
+        // SAFETY: They are not used any more.
         unsafe { removed.free() };
         // SAFETY: It was allocated by `new`, and there is nothing in it to be dropped.
         unsafe { bindings::kfree(leaf.as_ptr().cast()) };

@@ -91,13 +91,14 @@ impl Leaves {
     ///
     /// # Safety
     ///
-    /// The leaf must belong to the caller, who gives it away, and nobody else have seen it.
+    /// The leaf must belong to the caller, who gives it away, and must not have been seen
+    /// elsewhere.
     pub(super) unsafe fn insert(&self, page: usize, new: NonNull<Leaf>, may_sleep: bool) -> Result {
         let (xa, raw) = (self.xa.get(), new.as_ptr().cast());
         // SAFETY: The array is valid by the type invariants, and the leaf is ours.
         let stored = unsafe { bindings::page_store_insert(xa, index(page), raw, may_sleep) };
         if stored <= 0 {
-            // SAFETY: Nobody else has seen it.
+            // SAFETY: It was not seen elsewhere.
             unsafe { Leaf::free(new) };
         }
         // INVARIANT: The array owns the leaf now, if it was stored.

@@ -144,7 +144,7 @@ impl Tree {
     #[cold]
     pub(super) fn add_leaf(&self, page: usize, may_sleep: bool) -> Result {
         let new = Leaf::new(self.class, may_sleep)?;
-        // SAFETY: The leaf is ours, and nobody else has seen it.
+        // SAFETY: The leaf is ours, and was not seen elsewhere.
         unsafe { self.leaves.insert(page, new, may_sleep) }
     }
 

@@ -79,8 +79,7 @@ impl QueueUpdate {
     }
 }
 
-/// A change that has in_progress. It ends when this is dropped; by then the queues stay as they
-/// are.
+/// An update in progress. It ends when this is dropped. By then C replaces no queue any more.
 #[must_use = "a change ends when this is dropped"]
 pub(super) struct UpdateGuard<'a>(&'a QueueUpdate);
 

@@ -68,7 +68,7 @@ impl Reserves {
         }
     }
 
-    /// Ends what [`Self::lend`] has in_progress, if this task did.
+    /// Ends what [`Self::lend`] has begun, if this task did.
     pub(super) fn take_back(&self) {
         if self.is_for_this_task() {
             // SAFETY: By the type invariant, this task has saved it.

@@ -47,7 +47,7 @@ impl TimeoutAction<'_> {
 /// A request that took too long.
 ///
 /// Its owner may be ending it at this moment, so nothing that ending changes can be read. It can be
-/// taken over if it is parked, by [`Self::try_take`], or in a list, by
+/// taken over if it was left in flight, by [`Self::try_take`], or in a list, by
 /// [`PendingList::remove`](super::super::PendingList::remove).
 ///
 /// # Examples
@@ -133,11 +133,12 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
         unsafe { HwQueue::of_request(self.as_ptr()) }
     }
 
-    /// Takes over a request that was parked, with the answer that it does not time out again.
+    /// Takes over a request that was left in flight, with the answer that it does not time out
+    /// again.
     ///
     /// # Errors
     ///
-    /// Fails if it was not parked, or has been taken over.
+    /// Fails if it was not left in flight, or has been taken over.
     pub fn try_take(self) -> Result<(OverdueRequest<T>, TimeoutAction<'t>), Self> {
         if self.command().try_take() {
             // SAFETY: `leave_in_flight` gave up a started request, and only one `try_take` gets it.
@@ -173,8 +174,8 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
 
 /// A request that was taken over because it took too long.
 ///
-/// C does not ask about it again. So it can only be ended or queued again: were it parked, nothing
-/// would ever bring it back. Dropping it ends it with
+/// C does not ask about it again. So it can only be ended or queued again: were it left in flight,
+/// nothing would ever bring it back. Dropping it ends it with
 /// [`BlkStatus::IOERR`](crate::block::BlkStatus::IOERR).
 ///
 /// # Examples
