@@ -49,37 +49,74 @@ pub(crate) struct SystemLimits {
     pub(crate) min_cached_block_size: u32,
 }
 
-/// The settings of a device. Each field has the name, type and unit of its attribute.
+/// Passes the table of all settings to the macro `$table`.
 ///
-/// `usize` stands for C's `unsigned long`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Config {
-    pub(crate) badblocks_once: bool,
-    pub(crate) badblocks_partial_io: bool,
-    pub(crate) blocking: bool,
-    pub(crate) blocksize: u32,
-    pub(crate) cache_size: usize,
-    pub(crate) completion_nsec: usize,
-    pub(crate) discard: bool,
-    pub(crate) fua: bool,
-    pub(crate) home_node: u32,
-    pub(crate) hw_queue_depth: u32,
-    pub(crate) index: u32,
-    pub(crate) irqmode: u32,
-    pub(crate) max_sectors: u32,
-    pub(crate) mbps: u32,
-    pub(crate) memory_backed: bool,
-    pub(crate) no_sched: bool,
-    pub(crate) poll_queues: u32,
-    pub(crate) queue_mode: u32,
-    pub(crate) rotational: bool,
-    pub(crate) shared_tag_bitmap: bool,
-    pub(crate) shared_tags: bool,
-    pub(crate) size: usize,
-    pub(crate) submit_queues: u32,
-    pub(crate) use_per_node_hctx: bool,
-    pub(crate) virt_boundary: bool,
+/// A line is the name of an attribute and, if a field of [`Config`] keeps its value, the type of
+/// that field. Then comes the module parameter that sets the default: its name, type and default,
+/// what `modinfo` prints, and how its value becomes that of the field if neither a cast nor a
+/// comparison with zero does. The fields, the parameters with their defaults, the attributes and
+/// `features` are all made of these lines, which are sorted by the names of the attributes.
+macro_rules! settings {
+    ($table:ident) => {
+        $table! {
+            badblocks;
+            badblocks_once: bool;
+            badblocks_partial_io: bool;
+            blocking: bool, blocking: bool = false, "Let queue_rq sleep. Default: N";
+            blocksize: u32, bs: int = 512, "Logical block size in bytes, at most a page. Default: 512";
+            cache_size: usize, cache_size: ulong = 0,
+                "Size of the volatile write cache in MiB (needs memory_backed). Default: 0 (none)";
+            completion_nsec: usize, completion_nsec: ulong = 10_000,
+                "Delay of a completion in ns, for irqmode=2. Default: 10000";
+            discard: bool, discard: bool = false, "Accept discards (needs memory_backed). Default: N";
+            fua: bool, fua: bool = true, "Accept FUA writes (needs cache_size). Default: Y";
+            home_node: u32, home_node: int = -1, "NUMA node to allocate from. Default: -1 (any)";
+            hw_queue_depth: u32, hw_queue_depth: int = 64, "Tags of a hardware queue. Default: 64";
+            index: u32;
+            irqmode: u32, irqmode: int(check_irqmode) = 1,
+                "Where requests complete: 0-queue_rq, 1-softirq, 2-timer. Default: 1";
+            max_sectors: u32, max_sectors: int = 0,
+                "Maximum size of a request in 512-byte sectors. Default: 0 (255)";
+            mbps: u32, mbps: uint = 0, "Bandwidth limit in MiB/s. Default: 0 (none)";
+            memory_backed: bool, memory_backed: bool = false, "Keep the data in memory. Default: N";
+            no_sched: bool, no_sched: int = 0, "Start without an I/O scheduler. Default: 0";
+            poll_queues: u32, poll_queues: int = 1,
+                "Number of poll queues, and the maximum for any device. Default: 1";
+            power;
+            queue_mode: u32, queue_mode: int(check_queue_mode) = 2,
+                "Interface to the block layer: 2-blk-mq. Default: 2";
+            rotational: bool, rotational: bool = false, "Report a rotational device. Default: N";
+            shared_tag_bitmap: bool, shared_tag_bitmap: bool = false,
+                "Share the tags among the hardware queues of a device. Default: N";
+            shared_tags: bool, shared_tags: bool = false,
+                "Share one tag set among all such devices. Default: N";
+            size: usize, gb: int = 250, "Capacity in GiB. Default: 250", mebibytes;
+            submit_queues: u32, submit_queues: int = 1, "Number of submission queues. Default: 1";
+            use_per_node_hctx: bool, use_per_node_hctx: bool = false,
+                "Make one submission queue for each NUMA node. Default: N";
+            virt_boundary: bool, virt_boundary: bool = false,
+                "Let segments meet at page boundaries only. Default: N";
+        }
+    };
 }
+pub(crate) use settings;
+
+/// Defines [`Config`] by the table of settings.
+macro_rules! config {
+    ($($name:ident
+        $(: $type:ty $(, $param:ident: $param_type:ident $(($check:ident))? = $default:expr,
+            $text:literal $(, $convert:ident)?)?)?;)*
+    ) => {
+        /// The settings of a device. Each field has the name, type and unit of its attribute.
+        ///
+        /// `usize` stands for C's `unsigned long`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) struct Config {
+            $($(pub(crate) $name: $type,)?)*
+        }
+    };
+}
+settings!(config);
 
 /// How requests are completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -214,6 +251,12 @@ impl Config {
             _ => Interrupt::Timer(self.completion_nsec as i64),
         }
     }
+}
+
+/// The capacity in MiB for the module parameter `gb`. It wraps like C's `int`, and is
+/// sign-extended.
+pub(crate) fn mebibytes(gb: i32) -> usize {
+    gb.wrapping_mul(1024) as usize
 }
 
 /// The effective number of submission queues.

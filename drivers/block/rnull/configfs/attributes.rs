@@ -4,7 +4,10 @@
 
 mod bad_blocks;
 
-use crate::device::Device;
+use crate::{
+    config::settings,
+    device::Device, //
+};
 use kernel::{
     c_str,
     configfs::{
@@ -15,38 +18,36 @@ use kernel::{
     prelude::*, //
 };
 
-/// All attributes, sorted by name.
+/// Defines [`ALL`] by the table of settings.
 ///
 /// Text is parsed first, so invalid text fails with the same error whether the power is on or off.
-pub(super) const ALL: &[Attribute<Device>] = &[
-    Attribute::rw(c"badblocks", bad_blocks::show, bad_blocks::store),
-    config_attr!(badblocks_once: bool),
-    config_attr!(badblocks_partial_io: bool),
-    config_attr!(blocking: bool),
-    config_attr!(blocksize: u32),
-    config_attr!(cache_size: usize),
-    config_attr!(completion_nsec: usize),
-    config_attr!(discard: bool),
-    config_attr!(fua: bool),
-    config_attr!(home_node: u32),
-    config_attr!(hw_queue_depth: u32),
-    config_attr!(index: u32),
-    config_attr!(irqmode: u32),
-    config_attr!(max_sectors: u32),
-    config_attr!(mbps: u32),
-    config_attr!(memory_backed: bool),
-    config_attr!(no_sched: bool),
-    live_attr!(poll_queues: u32, Device::poll_queues, Device::set_poll_queues),
-    live_attr!(power: bool, Device::is_on, Device::set_power),
-    config_attr!(queue_mode: u32),
-    config_attr!(rotational: bool),
-    config_attr!(shared_tag_bitmap: bool),
-    config_attr!(shared_tags: bool),
-    config_attr!(size: usize),
-    live_attr!(submit_queues: u32, Device::submit_queues, Device::set_submit_queues),
-    config_attr!(use_per_node_hctx: bool),
-    config_attr!(virt_boundary: bool),
-];
+macro_rules! attributes {
+    ($($name:ident
+        $(: $type:ty $(, $param:ident: $param_type:ident $(($check:ident))? = $default:expr,
+            $text:literal $(, $convert:ident)?)?)?;)*
+    ) => {
+        /// All attributes, sorted by name.
+        pub(super) const ALL: &[Attribute<Device>] = &[$(attribute!($name $($type)?)),*];
+    };
+}
+
+macro_rules! attribute {
+    (badblocks) => {
+        Attribute::rw(c"badblocks", bad_blocks::show, bad_blocks::store)
+    };
+    (power) => {
+        live_attr!(power: bool, Device::is_on, Device::set_power)
+    };
+    (poll_queues $type:ty) => {
+        live_attr!(poll_queues: $type, Device::poll_queues, Device::set_poll_queues)
+    };
+    (submit_queues $type:ty) => {
+        live_attr!(submit_queues: $type, Device::submit_queues, Device::set_submit_queues)
+    };
+    ($name:ident $type:ty) => {
+        config_attr!($name: $type)
+    };
+}
 
 /// An attribute for the setting of the same name and type. It is writable while the power is off.
 macro_rules! config_attr {
@@ -61,7 +62,6 @@ macro_rules! config_attr {
         )
     };
 }
-use config_attr;
 
 /// An attribute that is writable at any time, with functions to get and set the value.
 macro_rules! live_attr {
@@ -73,7 +73,8 @@ macro_rules! live_attr {
         )
     };
 }
-use live_attr;
+
+settings!(attributes);
 
 /// The value of an attribute, parsed and formatted as in C.
 trait Value: Sized {
