@@ -2,14 +2,14 @@
 
 //! Directories of attribute files that userspace makes with mkdir.
 //!
-//! A driver describes one kind of directory by implementing [`Directory`] for the type of the data
+//! A driver describes one kind of directory by implementing [`Group`] for the type of the data
 //! behind it: which [`Attribute`] files it has, what mkdir in it makes, what rmdir in it undoes.
 //! [`Subsystem`] puts one such directory at the root of configfs until it is dropped.
 //!
 //! ```text
 //!     Subsystem<Shelf>            /sys/kernel/config/shelf
-//!       Shelf: Directory            features              Attribute::ro
-//!         Book: Directory           mkdir novel           Shelf::make_group
+//!       Shelf: Group            features              Attribute::ro
+//!         Book: Group           mkdir novel           Shelf::make_group
 //!                                     novel/pages         Attribute::rw
 //!                                   rmdir novel           Shelf::drop_item, then Book is dropped
 //! ```
@@ -26,7 +26,7 @@
 //!
 //! ```
 //! use kernel::{
-//!     configfs::{Attribute, Directory, NoChild, Page, Subsystem},
+//!     configfs::{Attribute, Group, NoChild, Page, Subsystem},
 //!     module::this_module,
 //!     prelude::*,
 //!     sync::atomic::{Atomic, Relaxed},
@@ -38,7 +38,7 @@
 //!     pages: Atomic<u32>,
 //! }
 //!
-//! impl Directory for Shelf {
+//! impl Group for Shelf {
 //!     type Child = Book;
 //!     const ATTRIBUTES: &'static [Attribute<Self>] =
 //!         &[Attribute::ro(c"features", Shelf::features)];
@@ -60,7 +60,7 @@
 //!     }
 //! }
 //!
-//! impl Directory for Book {
+//! impl Group for Book {
 //!     type Child = NoChild;
 //!     const ATTRIBUTES: &'static [Attribute<Self>] = &[Attribute::rw(
 //!         c"pages",
@@ -82,26 +82,22 @@
 
 mod subsystem;
 
-mod directory;
+mod group;
 
 mod attribute;
 
 mod node;
 
-mod table;
-
-mod page;
-
 pub use self::{
-    attribute::Attribute,
-    directory::{
-        DefaultGroups,
-        Directory,
-        NoChild, //
-    },
-    page::{
+    attribute::{
+        Attribute,
         Page,
         Text, //
+    },
+    group::{
+        DefaultGroups,
+        Group,
+        NoChild, //
     },
     subsystem::Subsystem, //
 };

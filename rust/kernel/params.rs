@@ -21,27 +21,17 @@
 //!
 //! C header: [`include/linux/moduleparam.h`](srctree/include/linux/moduleparam.h)
 
-mod value;
+mod param;
 
-mod string;
-
-mod entry;
-
-pub use self::{
-    entry::{
-        to_array,
-        Entry, //
-        ParamOps,
-    },
-    string::{
-        StringBuffer,
-        StringParam,
-        StringValue, //
-    },
-    value::{
-        CheckedParam,
-        Param, //
-    },
+pub use self::param::{
+    to_array,
+    CheckedParam,
+    Entry,
+    Param,
+    ParamOps,
+    StringBuffer,
+    StringParam,
+    StringValue, //
 };
 
 /// Declares the parameters of a module.

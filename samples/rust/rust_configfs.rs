@@ -19,7 +19,7 @@ use kernel::{
     configfs::{
         Attribute,
         DefaultGroups,
-        Directory,
+        Group,
         NoChild,
         Page,
         Subsystem,
@@ -86,7 +86,7 @@ impl Configuration {
     }
 }
 
-impl Directory for Configuration {
+impl Group for Configuration {
     type Child = Child;
     const ATTRIBUTES: &'static [Attribute<Self>] = &[
         Attribute::ro(c"message", Self::show_message),
@@ -132,7 +132,7 @@ impl Child {
     }
 }
 
-impl Directory for Child {
+impl Group for Child {
     type Child = GrandChild;
     const ATTRIBUTES: &'static [Attribute<Self>] =
         &[Attribute::rw(c"baz", Self::show_baz, Self::store_baz)];
@@ -149,7 +149,7 @@ impl Directory for Child {
 /// The data behind a directory at the end of the tree.
 struct GrandChild;
 
-impl Directory for GrandChild {
+impl Group for GrandChild {
     type Child = NoChild;
     const ATTRIBUTES: &'static [Attribute<Self>] = &[Attribute::wo(c"gc", |_child, text| {
         text.kstrtoull(0)

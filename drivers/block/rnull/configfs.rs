@@ -16,7 +16,7 @@ use kernel::{
     configfs::{
         Attribute,
         DefaultGroups,
-        Directory,
+        Group,
         NoChild,
         Page,
         Subsystem, //
@@ -41,7 +41,7 @@ pub(crate) fn register_subsystem(
     Subsystem::new(names::SUBSYSTEM, owner, Ok(data))
 }
 
-impl Directory for NullbSubsystem {
+impl Group for NullbSubsystem {
     type Child = Device;
     const ATTRIBUTES: &'static [Attribute<Self>] =
         &[Attribute::ro(c"features", NullbSubsystem::features)];
@@ -68,7 +68,7 @@ impl NullbSubsystem {
     }
 }
 
-impl Directory for Device {
+impl Group for Device {
     type Child = NoChild;
     const ATTRIBUTES: &'static [Attribute<Self>] = attributes::ALL;
 

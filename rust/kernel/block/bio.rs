@@ -19,32 +19,27 @@
 
 use crate::bindings;
 
-mod visit;
-
-mod iter;
-mod mapped_bytes;
+mod segments;
 
 mod segment;
-
-mod bvec_page;
 
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 pub(crate) mod fake_request;
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 mod tests;
 
+pub(crate) use self::{
+    segment::MappedBytes, //
+    segments::SegmentVisitor,
+};
 pub use self::{
-    iter::Segments,
     segment::{
         Direction,
         FromDisk,
         Segment,
         ToDisk, //
     },
-};
-pub(crate) use self::{
-    mapped_bytes::MappedBytes, //
-    visit::SegmentVisitor,
+    segments::Segments,
 };
 
 /// What a started request wants to be done with its memory.

@@ -104,8 +104,6 @@ mod operations;
 
 mod tag_set;
 
-mod tag_set_options;
-
 mod vtable;
 
 mod tag_set_inner;
@@ -120,7 +118,13 @@ mod pending_list;
 
 mod request_list;
 
+mod timeout;
+
+mod handle;
+
 mod request;
+
+mod pdu;
 
 mod hw_queue;
 
@@ -150,8 +154,20 @@ pub use self::{
         QueueContext,
     },
     delay_queue::DelayQueue,
+    handle::{
+        CompletingRequest,
+        IdleRequest,
+        QueueResult,
+        RejectedRequest,
+        StartedRequest, //
+    },
     hw_queue::HwQueue,
     operations::Operations,
+    pdu::{
+        NoTimer,
+        RequestTimer,
+        Timer, //
+    },
     pending_list::PendingList,
     plug_list::PlugList,
     queue_map::{
@@ -160,22 +176,18 @@ pub use self::{
         QueueType, //
     },
     request::{
-        CompletingRequest,
-        IdleRequest,
-        NoTimer,
         Op,
-        OverdueRequest,
-        QueueResult,
-        RejectedRequest,
-        Request,
-        RequestTimer,
-        StartedRequest,
-        TimedOutRequest,
-        TimeoutAction,
-        Timer, //
+        Request, //
     },
     request_list::RequestList,
     request_queue::RequestQueue,
-    tag_set::TagSet, //
-    tag_set_options::TagSetOptions,
+    tag_set::{
+        TagSet,
+        TagSetOptions, //
+    },
+    timeout::{
+        OverdueRequest,
+        TimedOutRequest,
+        TimeoutAction, //
+    },
 };

@@ -2,9 +2,9 @@
 
 //! The top directory of a driver in configfs.
 
-use super::directory::{
+use super::group::{
     self,
-    Directory, //
+    Group, //
 };
 use super::node::NodeRef;
 use crate::{
@@ -25,8 +25,8 @@ use crate::{
 /// Files are usable as soon as [`Subsystem::new`] returns: make it the last step of a module's
 /// initialization that can fail.
 ///
-/// It must be neither made nor dropped in a callback of a [`Directory`], be it below this one or
-/// another: not in [`Directory::make_group`] or [`Directory::drop_item`], not in `show` or `store`
+/// It must be neither made nor dropped in a callback of a [`Group`], be it below this one or
+/// another: not in [`Group::make_group`] or [`Group::drop_item`], not in `show` or `store`
 /// of a file, and not in the drop of the data, so that such data must not own a `Subsystem`.
 /// Nothing detects it. Both take the lock of configfs's root, and the drop also waits for the lock
 /// of its directory, and for what its files are doing. But configfs makes and removes directories
@@ -50,14 +50,14 @@ use crate::{
 ///
 /// ```
 /// use kernel::{
-///     configfs::{Attribute, Directory, NoChild, Subsystem},
+///     configfs::{Attribute, Group, NoChild, Subsystem},
 ///     module::this_module,
 ///     prelude::*,
 /// };
 ///
 /// struct Empty;
 ///
-/// impl Directory for Empty {
+/// impl Group for Empty {
 ///     type Child = NoChild;
 ///     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
 /// }
@@ -72,11 +72,11 @@ use crate::{
 /// }
 /// # Ok::<(), Error>(())
 /// ```
-pub struct Subsystem<D: Directory> {
+pub struct Subsystem<D: Group> {
     root: NodeRef<D>,
 }
 
-impl<D: Directory> Subsystem<D> {
+impl<D: Group> Subsystem<D> {
     /// Makes the directory `name` in the root of configfs, with `data` behind it.
     ///
     /// `owner` is the module whose code serves the directory.
@@ -85,13 +85,13 @@ impl<D: Directory> Subsystem<D> {
     ///
     /// `EEXIST` if the name is taken, `ENOMEM`, `EAGAIN` while the parameters of the module are
     /// being parsed, `ENOTSUPP` in a module for a kernel without sysfs, or the error of `data` or
-    /// of [`Directory::default_groups`].
+    /// of [`Group::default_groups`].
     pub fn new(
         name: &CStr,
         owner: &'static ThisModule,
         data: impl PinInit<D, Error>,
     ) -> Result<Self> {
-        let root = directory::create(name, owner, 0, data)?;
+        let root = group::create(name, owner, 0, data)?;
         let subsystem = root.as_subsystem();
 
         // SAFETY: `root` owns the subsystem.
@@ -119,7 +119,7 @@ impl<D: Directory> Subsystem<D> {
     }
 }
 
-impl<D: Directory> Drop for Subsystem<D> {
+impl<D: Group> Drop for Subsystem<D> {
     fn drop(&mut self) {
         // SAFETY: Registered, by the type invariant; the memory stays, by the reference in `root`.
         unsafe { bindings::configfs_unregister_subsystem(self.root.as_subsystem()) };

@@ -1,10 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A run of a request's bytes within one page, with the direction that they may be copied in.
+//! A run of bytes of a request within one page.
+//!
+//! A process may have mapped the pages of a request, and two requests may transfer the same page at
+//! the same time, so the bytes can change at any moment. No reference to them is ever made. They
+//! are accessed by C's `memcpy()` and `memset()` only: the worst effect of a race is a mixture of
+//! old and new bytes.
+//!
+//! File systems submit memory of their own as well, which may come from `kmalloc()`. The submitter
+//! lends the bytes until the request has ended, so safe code holds no reference to them.
+//!
+//! C header: [`include/linux/highmem.h`](srctree/include/linux/highmem.h)
 
-use super::bvec_page::BvecPage;
-use crate::prelude::*;
-use core::marker::PhantomData;
+use crate::{
+    bindings,
+    ffi,
+    page::PAGE_SIZE,
+    prelude::*, //
+};
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
 
 mod sealed {
     pub trait Sealed {
@@ -195,3 +212,220 @@ impl Segment<'_, FromDisk> {
         self.piece.flush();
     }
 }
+
+/// The bytes of some memory, to be filled if `D` is [`FromDisk`], to be read if it is [`ToDisk`].
+///
+/// As with a [`BvecPage`], their owner may change them at any time, so no reference to them is
+/// made.
+///
+/// # Invariants
+///
+/// During `'a`, the `len` bytes from `at` on may be written by C's `memcpy` if `D` is [`FromDisk`],
+/// and read by it if it is [`ToDisk`].
+///
+/// [`BvecPage`]: BvecPage
+pub(crate) struct MappedBytes<'a, D> {
+    at: *mut u8,
+    len: usize,
+    _lent: PhantomData<(&'a [u8], D)>,
+}
+
+impl<D> MappedBytes<'_, D> {
+    /// Names a run of bytes.
+    ///
+    /// # Safety
+    ///
+    /// During the lifetime of the result, the `len` bytes from `at` on must be there to be written
+    /// by C's `memcpy` if `D` is [`FromDisk`], to be read by it otherwise.
+    #[inline]
+    pub(super) unsafe fn new(at: *mut u8, len: usize) -> Self {
+        // INVARIANT: The caller promises it.
+        Self {
+            at,
+            len,
+            _lent: PhantomData,
+        }
+    }
+
+    /// The number of bytes.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The same bytes once more.
+    #[inline]
+    pub(crate) fn again(&self) -> MappedBytes<'_, D> {
+        MappedBytes { ..*self }
+    }
+
+    /// Splits off the first `len` bytes; [`None`] if there are fewer.
+    #[inline]
+    pub(crate) fn split_off(&mut self, len: usize) -> Option<Self> {
+        if len > self.len {
+            return None;
+        }
+        let first = Self { len, ..*self };
+        // INVARIANT: The end stays where it was.
+        self.at = self.at.wrapping_add(len);
+        self.len -= len;
+        Some(first)
+    }
+
+    /// The bytes in pieces of `size`, without those at the end that are fewer.
+    #[inline]
+    pub(crate) fn pieces(&self, size: usize) -> impl Iterator<Item = MappedBytes<'_, D>> {
+        let (at, count) = (self.at, self.len / size);
+        // INVARIANT: So many pieces are within the bytes.
+        (0..count).map(move |piece| MappedBytes {
+            at: at.wrapping_add(piece.wrapping_mul(size)),
+            len: size,
+            _lent: PhantomData,
+        })
+    }
+
+    /// Leaves no byte.
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        // INVARIANT: There is nothing to be promised.
+        self.len = 0;
+    }
+}
+
+impl MappedBytes<'_, FromDisk> {
+    /// The address to copy to, of [`Self::len`] bytes.
+    #[inline]
+    pub(crate) fn as_ptr(&self) -> *mut ffi::c_char {
+        self.at.cast()
+    }
+
+    /// Sets all bytes to zero.
+    #[inline]
+    pub(crate) fn zero(&self) {
+        // SAFETY: By the type invariants the bytes may be written.
+        unsafe { bindings::memset_bytes(self.at.cast(), 0, self.len) };
+    }
+}
+
+impl MappedBytes<'_, ToDisk> {
+    /// The address to copy from, of [`Self::len`] bytes.
+    #[inline]
+    pub(crate) fn as_ptr(&self) -> *const ffi::c_char {
+        self.at.cast_const().cast()
+    }
+}
+
+impl<'a> From<&'a [u8]> for MappedBytes<'a, ToDisk> {
+    fn from(bytes: &'a [u8]) -> Self {
+        // SAFETY: The bytes may be read while they are borrowed.
+        unsafe { Self::new(bytes.as_ptr().cast_mut(), bytes.len()) }
+    }
+}
+
+impl<'a> From<&'a mut [u8]> for MappedBytes<'a, FromDisk> {
+    fn from(bytes: &'a mut [u8]) -> Self {
+        // SAFETY: The bytes may be written while they are borrowed.
+        unsafe { Self::new(bytes.as_mut_ptr(), bytes.len()) }
+    }
+}
+
+/// The bytes from `offset` to `offset + len` of a page.
+///
+/// # Invariants
+///
+/// - `page` points to a page that stays allocated for `'a`.
+/// - `offset + len <= PAGE_SIZE`.
+/// - The owner of the bytes lends them for `'a`: no reference to them exists.
+#[derive(Clone, Copy)]
+pub(crate) struct BvecPage<'a> {
+    page: NonNull<bindings::page>,
+    offset: usize,
+    len: usize,
+    _page: PhantomData<&'a bindings::page>,
+}
+
+impl BvecPage<'_> {
+    /// Names a run of bytes.
+    ///
+    /// # Safety
+    ///
+    /// - `page` must point to a page that stays allocated for the lifetime of the result.
+    /// - `offset + len` must not exceed `PAGE_SIZE`.
+    /// - No reference to the bytes exists meanwhile. They may be read, or written, as the receiver
+    ///   of the result will do.
+    #[inline]
+    pub(crate) unsafe fn new(page: NonNull<bindings::page>, offset: usize, len: usize) -> Self {
+        // INVARIANT: By the safety requirements.
+        Self {
+            page,
+            offset,
+            len,
+            _page: PhantomData,
+        }
+    }
+
+    /// The number of bytes, at most `PAGE_SIZE`.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Checks that `at .. at + len` lies within the piece; returns where it starts in the page.
+    #[inline]
+    fn within(&self, at: usize, len: usize) -> Result<usize> {
+        if at > self.len || len > self.len - at {
+            return Err(EINVAL);
+        }
+        Ok(self.offset + at)
+    }
+
+    /// Copies the bytes from `at` on into `to`.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if the piece ends before `to` is full; nothing is copied then.
+    #[inline]
+    pub(crate) fn read(self, at: usize, to: &mut [u8]) -> Result {
+        let offset = self.within(at, to.len())?;
+        // SAFETY: By the type invariants the page is allocated, and `offset` and the length were
+        // checked. By them, too, the bytes are lent by their owner, so `to` has none of them.
+        unsafe {
+            bindings::memcpy_from_page(to.as_mut_ptr().cast(), self.page.as_ptr(), offset, to.len())
+        };
+        Ok(())
+    }
+
+    /// Copies `from` over the bytes from `at` on.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if the piece ends before `from` does; nothing is copied then.
+    #[inline]
+    pub(crate) fn write(self, at: usize, from: &[u8]) -> Result {
+        let offset = self.within(at, from.len())?;
+        // SAFETY: By the type invariants the page is allocated, and `offset` and the length were
+        // checked. By them, too, the bytes are lent by their owner, so `from` has none of them.
+        unsafe {
+            bindings::memcpy_to_page(self.page.as_ptr(), offset, from.as_ptr().cast(), from.len())
+        };
+        Ok(())
+    }
+
+    /// Sets every byte to `byte`.
+    #[inline]
+    pub(crate) fn fill(self, byte: u8) {
+        // SAFETY: By the type invariants the page is allocated and reaches far enough.
+        unsafe { bindings::memset_page(self.page.as_ptr(), self.offset, byte.into(), self.len) };
+    }
+
+    /// Makes what others wrote to the page through their mappings visible here, or the reverse.
+    ///
+    /// It does nothing on architectures whose data caches have no aliases.
+    #[inline]
+    pub(crate) fn flush(self) {
+        // SAFETY: By the type invariants the page is allocated.
+        unsafe { bindings::flush_dcache_page(self.page.as_ptr()) };
+    }
+}
+
+const _: () = assert!(PAGE_SIZE <= u32::MAX as usize);

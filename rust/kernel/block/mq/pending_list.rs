@@ -10,7 +10,7 @@
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
 use super::{
-    request::OWNED,
+    pdu::OWNED,
     request_list::RawList,
     Operations,
     OverdueRequest,

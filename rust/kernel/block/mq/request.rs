@@ -1,50 +1,272 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The states of a request, each with what may be done in it.
+//! A request as its owner sees it, in whatever state.
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
-// In the order of reading, as in `mq`.
-
-mod idle;
-
-mod timeout;
-
-mod started;
-
-mod completing;
-
-mod view;
-
-mod pdu;
-
-mod timer;
-
-pub(super) use self::pdu::{
-    cmd_size,
-    RequestPdu,
-    OWNED, //
-};
-pub use self::{
-    completing::CompletingRequest,
-    idle::{
-        IdleRequest,
-        QueueResult,
-        RejectedRequest, //
-    },
-    started::StartedRequest,
-    timeout::{
-        OverdueRequest,
-        TimedOutRequest,
-        TimeoutAction, //
-    },
-    timer::{
-        NoTimer,
-        RequestTimer,
+use super::{
+    disk_data::DiskData,
+    pdu::{
+        RequestPdu,
         Timer, //
     },
-    view::{
-        Op,
-        Request, //
-    },
+    HwQueue,
+    Operations, //
 };
+use crate::{
+    bindings,
+    block::{
+        Sector,
+        Sectors, //
+    },
+    prelude::*,
+    types::Opaque, //
+};
+use core::{
+    mem::offset_of,
+    ptr::NonNull, //
+};
+
+/// What a request asks for: C's `enum req_op`.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::block::{mq::Op, BlkResult, BlkStatus};
+///
+/// fn is_supported(op: Op) -> BlkResult {
+///     match op {
+///         Op::Read | Op::Write | Op::Flush => Ok(()),
+///         _ => Err(BlkStatus::NOTSUPP),
+///     }
+/// }
+///
+/// assert!(is_supported(Op::Flush).is_ok());
+/// assert_eq!(is_supported(Op::Discard), Err(BlkStatus::NOTSUPP));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Op {
+    /// Read sectors.
+    Read,
+    /// Write sectors.
+    Write,
+    /// Make all that was written before survive a loss of power.
+    Flush,
+    /// Forget sectors.
+    Discard,
+    /// Erase sectors so that their content cannot be recovered.
+    SecureErase,
+    /// Make sectors zero.
+    WriteZeroes,
+    /// Write sectors at the write pointer of a zone.
+    ZoneAppend,
+    /// Open a zone.
+    ZoneOpen,
+    /// Close a zone.
+    ZoneClose,
+    /// Make a zone full.
+    ZoneFinish,
+    /// Make a zone empty.
+    ZoneReset,
+    /// Make all zones empty.
+    ZoneResetAll,
+    /// Something this kernel knows, and this list does not.
+    Other(u8),
+}
+
+impl Op {
+    #[inline]
+    fn from_raw(op: u8) -> Self {
+        match u32::from(op) {
+            bindings::req_op_REQ_OP_READ => Self::Read,
+            bindings::req_op_REQ_OP_WRITE => Self::Write,
+            bindings::req_op_REQ_OP_FLUSH => Self::Flush,
+            bindings::req_op_REQ_OP_DISCARD => Self::Discard,
+            bindings::req_op_REQ_OP_SECURE_ERASE => Self::SecureErase,
+            bindings::req_op_REQ_OP_WRITE_ZEROES => Self::WriteZeroes,
+            bindings::req_op_REQ_OP_ZONE_APPEND => Self::ZoneAppend,
+            bindings::req_op_REQ_OP_ZONE_OPEN => Self::ZoneOpen,
+            bindings::req_op_REQ_OP_ZONE_CLOSE => Self::ZoneClose,
+            bindings::req_op_REQ_OP_ZONE_FINISH => Self::ZoneFinish,
+            bindings::req_op_REQ_OP_ZONE_RESET => Self::ZoneReset,
+            bindings::req_op_REQ_OP_ZONE_RESET_ALL => Self::ZoneResetAll,
+            _ => Self::Other(op),
+        }
+    }
+}
+
+/// A request as its owner sees it: C's `struct request` with the driver's data behind it.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::block::{mq::{Operations, Request}, Sector};
+///
+/// fn end_of<T: Operations>(rq: &Request<T>) -> Sector {
+///     rq.sector() + rq.sectors()
+/// }
+/// ```
+///
+/// # Invariants
+///
+/// A reference exists only while the request is owned by a handle that outlives the reference. The
+/// request is one of a tag set of `T`, and belongs to a disk.
+#[repr(C)]
+pub struct Request<T: Operations> {
+    raw: Opaque<bindings::request>,
+    command: RequestPdu<T>,
+}
+
+impl<T: Operations> Request<T> {
+    /// The request of which `raw` is the beginning.
+    #[inline]
+    pub(super) fn cast_from(raw: *mut bindings::request) -> *mut Self {
+        // C looks for the private part directly behind its own.
+        const_assert!(offset_of!(Self, command) == size_of::<bindings::request>());
+        // C aligns the allocation for its own part only.
+        const_assert!(align_of::<Self>() == align_of::<bindings::request>());
+        raw.cast()
+    }
+
+    /// Where the private part of the request at `this` is.
+    ///
+    /// # Safety
+    ///
+    /// `this` points to the allocation of a request.
+    #[inline]
+    pub(super) unsafe fn pdu_of(this: *mut Self) -> *mut RequestPdu<T> {
+        // SAFETY: By the safety requirement, for the field projection.
+        unsafe { &raw mut (*this).command }
+    }
+
+    /// The request in which `command` is the private part.
+    ///
+    /// # Safety
+    ///
+    /// `command` points to the private part of a request.
+    #[inline]
+    pub(super) unsafe fn of_command(command: *const RequestPdu<T>) -> NonNull<Self> {
+        // SAFETY: By the safety requirement, the result is in the same allocation.
+        let this = unsafe { command.byte_sub(offset_of!(Self, command)) };
+        // SAFETY: By the safety requirement, it is a request, hence not null.
+        unsafe { NonNull::new_unchecked(this.cast::<Self>().cast_mut()) }
+    }
+
+    /// The request for C.
+    #[inline]
+    pub(crate) fn as_raw(&self) -> *mut bindings::request {
+        self.raw.get()
+    }
+
+    /// What the request asks for.
+    #[inline]
+    pub fn op(&self) -> Op {
+        // The operation is the lowest byte.
+        Op::from_raw(self.flags() as u8)
+    }
+
+    #[inline]
+    fn flags(&self) -> bindings::blk_opf_t {
+        // SAFETY: By the type invariant; it is not written elsewhere.
+        unsafe { (*self.as_raw()).cmd_flags }
+    }
+
+    #[inline]
+    fn has(&self, flag: bindings::req_flag_bits) -> bool {
+        self.flags() & (1 << flag) != 0
+    }
+
+    /// Whether a write is to go past the cache of the disk.
+    #[inline]
+    pub fn is_fua(&self) -> bool {
+        self.has(bindings::req_flag_bits___REQ_FUA)
+    }
+
+    /// Whether a task waits for the request.
+    #[inline]
+    pub fn is_sync(&self) -> bool {
+        self.op() == Op::Read || self.has(bindings::req_flag_bits___REQ_SYNC)
+    }
+
+    /// Whether the request would rather fail with
+    /// [`BlkStatus::AGAIN`](crate::block::BlkStatus::AGAIN) than wait.
+    #[inline]
+    pub fn is_nowait(&self) -> bool {
+        self.has(bindings::req_flag_bits___REQ_NOWAIT)
+    }
+
+    /// Whether the completion is polled for.
+    #[inline]
+    pub fn is_polled(&self) -> bool {
+        self.has(bindings::req_flag_bits___REQ_POLLED)
+    }
+
+    /// The first sector.
+    #[inline]
+    pub fn sector(&self) -> Sector {
+        // SAFETY: By the type invariant; it is not written elsewhere.
+        Sector(unsafe { (*self.as_raw()).__sector })
+    }
+
+    /// The length.
+    #[inline]
+    pub fn sectors(&self) -> Sectors {
+        Sectors::from_bytes(u64::from(self.bytes()))
+    }
+
+    /// The length in bytes.
+    #[inline]
+    pub fn bytes(&self) -> u32 {
+        // SAFETY: By the type invariant; it is not written elsewhere.
+        unsafe { (*self.as_raw()).__data_len }
+    }
+
+    /// The tag: a number that no other request of the same hardware queue, or of the tag set if all
+    /// queues share the tags, has while this one is with the driver.
+    #[inline]
+    pub fn tag(&self) -> u32 {
+        // SAFETY: By the type invariant; it is not written elsewhere.
+        unsafe { (*self.as_raw()).tag as u32 }
+    }
+
+    /// Whether the user wants the request to time out: the knob is `io-timeout-fail` of the disk.
+    ///
+    /// It counts how often it is asked. Without `CONFIG_FAIL_IO_TIMEOUT` it is never true.
+    #[inline]
+    pub fn should_fake_timeout(&self) -> bool {
+        // SAFETY: By the type invariant, the request has a disk.
+        cfg!(CONFIG_FAIL_IO_TIMEOUT) && unsafe { bindings::blk_fake_timeout(self.as_raw()) }
+    }
+
+    /// What the driver keeps for the request.
+    #[inline]
+    pub fn data(&self) -> &T::RequestData {
+        self.command.data()
+    }
+
+    /// What the driver keeps for the disk.
+    #[inline]
+    pub fn queue_data(&self) -> &T::QueueData {
+        // SAFETY: By the type invariant; nothing else writes it.
+        let queue = unsafe { (*self.as_raw()).q };
+        // SAFETY: By the type invariant, the request has a disk of this driver, which was built
+        // with data of this type, and does not go before the request has ended.
+        unsafe { DiskData::<T>::of_queue(queue) }.data()
+    }
+
+    /// The hardware queue that the request was given to.
+    #[inline]
+    pub fn hw_queue(&self) -> HwQueue<'_, T> {
+        // SAFETY: By the type invariant, a request that the driver owns has a hardware queue, of a
+        // disk of this driver. The disk cannot go before the request has ended.
+        unsafe { HwQueue::of_request(self.as_raw()) }
+    }
+}
+
+impl<T: Operations<Timer = Timer>> Request<T> {
+    /// The timer in the request.
+    #[inline]
+    pub(super) fn timer(&self) -> &Timer {
+        self.command.timer()
+    }
+}

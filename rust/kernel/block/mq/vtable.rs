@@ -10,7 +10,7 @@ use super::{
         memalloc_noio, //
     },
     disk_data::DiskData,
-    request::RequestPdu,
+    pdu::RequestPdu,
     tag_set_inner::TagSetInner,
     CompletingRequest,
     HwQueue,

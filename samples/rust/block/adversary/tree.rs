@@ -14,7 +14,7 @@ use kernel::{
     configfs::{
         Attribute,
         DefaultGroups,
-        Directory,
+        Group,
         NoChild,
         Page,
         Text, //
@@ -134,7 +134,7 @@ impl Tree {
     }
 }
 
-impl Directory for Tree {
+impl Group for Tree {
     type Child = Branch;
     const ATTRIBUTES: &'static [Attribute<Self>] = &[
         Attribute::rw(c"begin", Self::show, Self::begin),
@@ -187,7 +187,7 @@ impl Branch {
     }
 }
 
-impl Directory for Branch {
+impl Group for Branch {
     type Child = NoChild;
     const ATTRIBUTES: &'static [Attribute<Self>] =
         &[Attribute::rw(c"value", Self::show, Self::store)];
@@ -213,7 +213,7 @@ impl Leaf {
     }
 }
 
-impl Directory for Leaf {
+impl Group for Leaf {
     type Child = NoChild;
     const ATTRIBUTES: &'static [Attribute<Self>] = &[Attribute::ro(c"value", |leaf: &Leaf, _| {
         leaf.0.occasion(Place::Show);

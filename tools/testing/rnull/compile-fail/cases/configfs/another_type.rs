@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An attribute of one type of data is of no use to another.
+//! An attribute for one type of data cannot be listed by a group with another type.
 use kernel::{configfs::*, prelude::*};
 
 struct Good;
@@ -8,7 +8,7 @@ struct Other;
 
 const OTHER: Attribute<Other> = Attribute::ro(c"other", |_: &Other, page| writeln!(page, "other"));
 
-impl Directory for Good {
+impl Group for Good {
     type Child = NoChild;
     #[cfg(not(bad))]
     const ATTRIBUTES: &'static [Attribute<Self>] = &[];

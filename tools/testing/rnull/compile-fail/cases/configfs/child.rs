@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The directories that mkdir makes are of the type that their parent names.
+//! `mkdir` makes groups of the type that the parent names.
 use kernel::{configfs::*, prelude::*};
 
 struct Parent;
 struct Child;
 struct Other;
 
-impl Directory for Child {
+impl Group for Child {
     type Child = NoChild;
     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
 }
 
-impl Directory for Parent {
+impl Group for Parent {
     type Child = Child;
     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A reference to the data of a directory, or to what was written, does not outlive the callback.
+//! What a callback borrows does not outlive the callback.
 use kernel::{configfs::*, prelude::*};
 
 struct Data(u32);
@@ -15,7 +15,7 @@ fn keep_text(text: &Text) -> &'static CStr {
     text //~ ERROR lifetime may not live long enough
 }
 
-impl Directory for Data {
+impl Group for Data {
     type Child = NoChild;
     const ATTRIBUTES: &'static [Attribute<Self>] =
         &[Attribute::wo(c"data", |data: &Data, text| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The data of a directory outlives whoever made it, so it borrows nothing.
+//! The data of a group cannot borrow from its creator, because the group may live longer.
 use kernel::{configfs::*, prelude::*};
 
 struct Data<'a>(&'a u32);

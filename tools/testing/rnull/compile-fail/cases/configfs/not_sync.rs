@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Any task can reach the data of a directory, so it has to be `Sync`.
+//! The data of a group has to be `Sync`, because callbacks run concurrently.
 use core::cell::Cell;
 use kernel::{configfs::*, prelude::*};
 
@@ -9,7 +9,7 @@ struct Data(u32);
 #[cfg(bad)]
 struct Data(Cell<u32>);
 
-impl Directory for Data {
+impl Group for Data {
     //~^ ERROR E0277: `Cell<u32>` cannot be shared
     type Child = NoChild;
     const ATTRIBUTES: &'static [Attribute<Self>] = &[];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A hardware queue does not outlive the callback that it was lent to.
+//! A hardware queue does not outlive the callback that borrowed it.
 
 use kernel::block::mq::{HwQueue, Operations};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a driver keeps per disk is used from every CPU.
+//! The data of a disk has to be `Send`, because every CPU uses it.
 
 use core::cell::Cell;
 use kernel::{

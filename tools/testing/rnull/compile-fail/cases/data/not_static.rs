@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a driver keeps outlives every borrow.
+//! The data of a disk cannot borrow anything.
 
 //@ more errors follow from the first
 

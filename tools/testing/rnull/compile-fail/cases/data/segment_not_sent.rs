@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A segment stays with the task that looks at it.
+//! A segment cannot be sent to another task.
 
 //@ more errors follow from what a page is
 

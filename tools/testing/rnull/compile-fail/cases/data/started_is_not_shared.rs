@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A started request has one owner at a time.
+//! A started request cannot be shared among tasks.
 
 use kernel::block::mq::{Operations, StartedRequest};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! module_params! puts nothing of its caller inside `unsafe`.
+//! `module_params!` puts no token of its caller inside `unsafe`.
 
 //@ macro: module_params
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! No attribute gets past `forbid(unsafe_code)` in a macro that takes it: this one would put four
-//! bytes of the driver's choice where the kernel looks for the addresses of functions to call.
+//! `module_params!` accepts no attributes, which `forbid(unsafe_code)` would not see in a
+//! macro.
+//!
+//! The attribute here would put four bytes of the driver's choice into a section of function
+//! addresses.
 
 //@ macro: module_params
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A default has the type of its parameter.
+//! The default of a parameter has the type of the parameter.
 //@ macro: module_params
 use kernel::prelude::*;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the caller writes in a check is not in an `unsafe` block of the macro.
+//! The check of a parameter is not expanded inside an `unsafe` block.
 //@ macro: module_params
 use kernel::prelude::*;
 

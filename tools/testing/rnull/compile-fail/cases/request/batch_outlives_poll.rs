@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The batch that `poll` is lent does not outlive the call, not even if another takes its place.
+//! The batch that `poll` borrows does not outlive the call, not even if another batch replaces
+//! it.
 
 use kernel::block::mq::{IoCompletionBatch, Operations};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The owner of a request is one.
+//! The handle of a request cannot be cloned.
 
 use kernel::block::mq::{Operations, StartedRequest};
 

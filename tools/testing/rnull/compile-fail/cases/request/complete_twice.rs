@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The completion of a request cannot be raised twice.
+//! A request cannot be completed twice.
 
 use kernel::block::mq::{CompletingRequest, Operations, StartedRequest};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is borrowed from a request ends before the request does.
+//! What is borrowed from a request does not outlive the request.
 
 use kernel::block::mq::{Operations, StartedRequest};
 

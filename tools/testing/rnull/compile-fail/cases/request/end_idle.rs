@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A request that was not started cannot end.
+//! A request that was not started cannot be ended.
 
 use kernel::block::mq::{IdleRequest, Operations};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A request cannot end twice.
+//! A request cannot be ended twice.
 
 use kernel::block::{
     mq::{Operations, StartedRequest},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A request is not queued again without a word to the worker that does it.
+//! A request cannot be requeued without kicking the requeue list.
 
 use kernel::block::mq::{Operations, StartedRequest};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The timer of a request is not reset by means of another one.
+//! The timeout of a request cannot be restarted on behalf of another.
 
 use kernel::block::mq::{Operations, TimedOutRequest, TimeoutAction};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The memory of a write is never written to.
+//! The memory of a write request cannot be written.
 
 use kernel::block::bio::{FromDisk, Segment, ToDisk};
 

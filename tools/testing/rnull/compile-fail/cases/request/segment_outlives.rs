@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A segment of a request does not outlive the request.
+//! A segment does not outlive its request.
 
 use kernel::block::{
     bio::Transfer,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What is seen of a request that timed out does not outlive the callback.
+//! A reference to a timed-out request does not outlive the callback.
 
 use kernel::block::mq::{Operations, TimedOutRequest};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A request cannot be looked at after its completion was raised.
+//! A request cannot be used after `complete`.
 
 use kernel::block::mq::{Operations, StartedRequest};
 

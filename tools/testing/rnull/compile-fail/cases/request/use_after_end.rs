@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A request cannot be looked at after it ended.
+//! A request cannot be used after `end`.
 
 use kernel::block::mq::{Operations, StartedRequest};
 

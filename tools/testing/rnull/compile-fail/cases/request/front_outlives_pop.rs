@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A request in a list is not taken from it while somebody looks at it.
+//! A reference to the front of a list does not outlive its removal from the list.
 
 use kernel::block::{
     mq::{Operations, RequestList},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A parked request is out of hand.
+//! A request cannot be used after `leave_in_flight`.
 
 use kernel::block::mq::{Operations, StartedRequest};
 

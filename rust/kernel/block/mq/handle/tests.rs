@@ -5,7 +5,7 @@
 #[macros::kunit_tests(rust_block_mq_refused)]
 mod suite {
     use super::super::{
-        super::super::{
+        super::{
             Blocking,
             IoCompletionBatch,
             NoTimer,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A request that was taken over after its time gets no other timer.
+//! The timeout of a request that was taken cannot be restarted.
 
 use kernel::block::mq::{Operations, TimedOutRequest, TimeoutAction};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A request in a list is out of hand.
+//! A request cannot be used after it was pushed to a list.
 
 use kernel::block::mq::{Operations, RequestList, StartedRequest};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A request is refused by handing back that very request.
+//! `queue_rq` cannot reject another request than its own.
 
 use kernel::block::{
     mq::{IdleRequest, Operations, QueueResult},

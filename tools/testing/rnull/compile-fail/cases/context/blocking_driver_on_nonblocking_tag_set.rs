@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A sleeping driver cannot use the tag set of one that does not sleep.
+//! A blocking driver cannot use the tag set of a nonblocking one.
 
 use kernel::{
     block::{

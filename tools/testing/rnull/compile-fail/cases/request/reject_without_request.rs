@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! An error in queue_rq comes with the request.
+//! `queue_rq` cannot return an error without the request.
 
 use kernel::block::{
     mq::{IdleRequest, Operations, QueueResult},

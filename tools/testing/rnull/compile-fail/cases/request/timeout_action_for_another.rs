@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! That one request was taken over says nothing of another.
+//! Taking one request does not permit `BLK_EH_DONE` for another.
 
 use kernel::block::mq::{Operations, TimedOutRequest, TimeoutAction};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A request that was taken over after its time is not left without an owner again.
+//! A request that was taken on timeout cannot be left in flight again.
 
 use kernel::block::mq::{Operations, OverdueRequest};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A refusal cannot be made up.
+//! A driver cannot construct a rejected request.
 
 use kernel::block::mq::{IdleRequest, Operations, RejectedRequest};
 use kernel::block::status::BlkStatus;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A request that is not taken over goes on having a timer.
+//! `BLK_EH_DONE` cannot be returned for a request that was not taken.
 
 use kernel::block::mq::{Operations, TimedOutRequest, TimeoutAction};
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A request that took too long, which may have another owner.
+//! The timeout of a request.
+//!
+//! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
-use super::super::{
-    context::Invariant,
-    HwQueue,
-    Operations, //
-};
 use super::{
+    context::Invariant,
+    pdu::RequestPdu,
+    HwQueue,
+    Operations,
     Request,
-    RequestPdu,
     StartedRequest, //
 };
 use crate::{
@@ -27,7 +27,7 @@ use core::{
 /// There are two. [`TimedOutRequest::reset_timer`] asks for more time. The other says that the
 /// request has timed out for good, after which C does not ask again; it comes with the request,
 /// from [`TimedOutRequest::try_take`] or
-/// [`PendingList::remove`](super::super::PendingList::remove). So a request that still has another
+/// [`PendingList::remove`](super::PendingList::remove). So a request that still has another
 /// owner, or none, never goes without a timer.
 ///
 /// Each answer is sound, whatever has become of the request: C sets its timer, and marks it, before
@@ -39,7 +39,7 @@ pub struct TimeoutAction<'t> {
 }
 
 impl TimeoutAction<'_> {
-    pub(in super::super) fn as_raw(&self) -> bindings::blk_eh_timer_return {
+    pub(super) fn as_raw(&self) -> bindings::blk_eh_timer_return {
         self.answer
     }
 }
@@ -48,7 +48,7 @@ impl TimeoutAction<'_> {
 ///
 /// Its owner may be ending it at this moment, so nothing that ending changes can be read. It can be
 /// taken over if it was left in flight, by [`Self::try_take`], or in a list, by
-/// [`PendingList::remove`](super::super::PendingList::remove).
+/// [`PendingList::remove`](super::PendingList::remove).
 ///
 /// # Examples
 ///
@@ -81,7 +81,7 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
     /// # Safety
     ///
     /// The type invariant holds.
-    pub(in super::super) unsafe fn from_raw(rq: *mut bindings::request) -> Self {
+    pub(super) unsafe fn from_raw(rq: *mut bindings::request) -> Self {
         // INVARIANT: By the safety requirement.
         Self {
             // SAFETY: By the safety requirement.
@@ -91,7 +91,7 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
     }
 
     /// The request.
-    pub(in super::super) fn as_ptr(&self) -> *mut bindings::request {
+    pub(super) fn as_ptr(&self) -> *mut bindings::request {
         self.rq.as_ptr().cast()
     }
 
@@ -104,7 +104,7 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
     }
 
     /// Where the request is, unless its owner is moving it.
-    pub(in super::super) fn place(&self) -> u64 {
+    pub(super) fn place(&self) -> u64 {
         self.command().place()
     }
 
@@ -153,7 +153,7 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
     /// # Safety
     ///
     /// The caller takes over a request that a [`StartedRequest`] has owned.
-    pub(in super::super) unsafe fn take_over(self) -> (OverdueRequest<T>, TimeoutAction<'t>) {
+    pub(super) unsafe fn take_over(self) -> (OverdueRequest<T>, TimeoutAction<'t>) {
         let done = TimeoutAction {
             answer: bindings::blk_eh_timer_return_BLK_EH_DONE,
             _callback: PhantomData,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A request whose timer runs is out of hand.
+//! A request cannot be used after `delay`.
 
 use kernel::{
     block::mq::{Operations, StartedRequest, Timer},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A request that was not started does not outlive its callback.
+//! A request that was not started does not outlive the callback.
 
 use kernel::block::mq::{IdleRequest, Operations};
 

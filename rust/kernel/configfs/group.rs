@@ -6,9 +6,9 @@ use super::attribute::Attribute;
 use super::node::{
     Node,
     NodeRef,
+    Table,
     ITEM_OPERATIONS, //
 };
-use super::table::Table;
 use crate::{
     bindings,
     fault::Fault,
@@ -31,21 +31,21 @@ use core::{
 ///
 /// ```
 /// use kernel::{
-///     configfs::{Attribute, DefaultGroups, Directory, NoChild},
+///     configfs::{Attribute, DefaultGroups, Group, NoChild},
 ///     prelude::*,
 /// };
 ///
 /// struct Port(u32);
 /// struct Ports;
 ///
-/// impl Directory for Port {
+/// impl Group for Port {
 ///     type Child = NoChild;
 ///     const ATTRIBUTES: &'static [Attribute<Self>] =
 ///         &[Attribute::ro(c"number", |port: &Port, page| writeln!(page, "{}", port.0))];
 /// }
 ///
 /// // Two directories that come with their parent; mkdir is refused with `EPERM`.
-/// impl Directory for Ports {
+/// impl Group for Ports {
 ///     type Child = NoChild;
 ///     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
 ///
@@ -59,9 +59,9 @@ use core::{
 /// # drop(Subsystem::new(c"rust_doctest_ports", this_module::<crate::LocalModule>(), Ok(Ports))?);
 /// # Ok::<(), Error>(())
 /// ```
-pub trait Directory: Sized + Send + Sync + 'static {
+pub trait Group: Sized + Send + Sync + 'static {
     /// The directories that mkdir makes in this one; [`NoChild`] if it makes none.
-    type Child: Directory;
+    type Child: Group;
 
     /// The files in the directory.
     const ATTRIBUTES: &'static [Attribute<Self>];
@@ -71,7 +71,7 @@ pub trait Directory: Sized + Send + Sync + 'static {
     /// That can be a `Result` with the data, or a `try_pin_init!`. Its error is what mkdir returns;
     /// without an implementation that is `EPERM`. Names that exist in this directory do not get
     /// here. While the module is still being initialized, mkdir fails with `EAGAIN`. If configfs
-    /// cannot finish the new directory, [`Directory::drop_item`] follows.
+    /// cannot finish the new directory, [`Group::drop_item`] follows.
     fn make_group(&self, _name: &CStr) -> impl PinInit<Self::Child, Error> {
         Err::<Self::Child, Error>(EPERM)
     }
@@ -90,15 +90,15 @@ pub trait Directory: Sized + Send + Sync + 'static {
     }
 }
 
-/// The [`Directory::Child`] of a directory in which nothing can be made.
+/// The [`Group::Child`] of a directory in which nothing can be made.
 pub enum NoChild {}
 
-impl Directory for NoChild {
+impl Group for NoChild {
     type Child = NoChild;
     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
 }
 
-/// Where [`Directory::default_groups`] puts its directories.
+/// Where [`Group::default_groups`] puts its directories.
 ///
 /// # Invariants
 ///
@@ -139,19 +139,19 @@ impl DefaultGroups<'_> {
     ///
     /// ```
     /// use kernel::{
-    ///     configfs::{Attribute, DefaultGroups, Directory, NoChild},
+    ///     configfs::{Attribute, DefaultGroups, Group, NoChild},
     ///     prelude::*,
     /// };
     ///
     /// struct Twin;
     /// struct Twins;
     ///
-    /// impl Directory for Twin {
+    /// impl Group for Twin {
     ///     type Child = NoChild;
     ///     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
     /// }
     ///
-    /// impl Directory for Twins {
+    /// impl Group for Twins {
     ///     type Child = NoChild;
     ///     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
     ///
@@ -176,13 +176,13 @@ impl DefaultGroups<'_> {
     ///
     /// ```
     /// use kernel::{
-    ///     configfs::{Attribute, DefaultGroups, Directory, NoChild},
+    ///     configfs::{Attribute, DefaultGroups, Group, NoChild},
     ///     prelude::*,
     /// };
     ///
     /// struct Nest(usize);
     ///
-    /// impl Directory for Nest {
+    /// impl Group for Nest {
     ///     type Child = NoChild;
     ///     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
     ///
@@ -205,7 +205,7 @@ impl DefaultGroups<'_> {
     /// # }
     /// # Ok::<(), Error>(())
     /// ```
-    pub fn add<D: Directory>(&mut self, name: &CStr, data: impl PinInit<D, Error>) -> Result {
+    pub fn add<D: Group>(&mut self, name: &CStr, data: impl PinInit<D, Error>) -> Result {
         let level = self.next_level()?;
         let group = create(name, self.owner, level, data)?.into_group();
 
@@ -226,7 +226,7 @@ impl DefaultGroups<'_> {
     ///
     /// ```
     /// use kernel::{
-    ///     configfs::{Attribute, DefaultGroups, Directory, NoChild},
+    ///     configfs::{Attribute, DefaultGroups, Group, NoChild},
     ///     fault::{Fault, FaultSettings},
     ///     prelude::*,
     /// };
@@ -235,7 +235,7 @@ impl DefaultGroups<'_> {
     ///     broken: Fault,
     /// }
     ///
-    /// impl Directory for Port {
+    /// impl Group for Port {
     ///     type Child = NoChild;
     ///     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
     ///
@@ -332,7 +332,7 @@ impl DefaultGroups<'_> {
 }
 
 /// Makes a directory that is not visible yet, and comes with `level` others above it.
-pub(super) fn create<D: Directory>(
+pub(super) fn create<D: Group>(
     name: &CStr,
     owner: &'static ThisModule,
     level: usize,
@@ -362,7 +362,7 @@ pub(super) fn create<D: Directory>(
 /// The C callbacks for making and removing directories in a `D`.
 struct GroupCallbacks<D>(PhantomData<D>);
 
-impl<D: Directory> GroupCallbacks<D> {
+impl<D: Group> GroupCallbacks<D> {
     const OPERATIONS: &'static bindings::configfs_group_operations =
         &bindings::configfs_group_operations {
             make_group: Some(Self::make_group),

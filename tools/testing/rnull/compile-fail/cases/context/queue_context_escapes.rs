@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The proof that one may sleep does not outlive the callback.
+//! The context of a callback does not outlive the callback.
 
 use kernel::block::mq::{IdleRequest, Operations, QueueContext};
 

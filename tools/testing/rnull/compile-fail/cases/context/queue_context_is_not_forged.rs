@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A driver that must not sleep has no proof that it may.
+//! A nonblocking driver cannot obtain the context of a blocking one.
 
 use kernel::block::mq::{Blocking, IdleRequest, NonBlocking, Operations, QueueContext};
 

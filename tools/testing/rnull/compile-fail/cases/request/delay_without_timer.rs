@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Only a request that has a timer can be delayed.
+//! A request without a timer cannot be delayed.
 
 use kernel::{
     block::mq::{NoTimer, Operations, StartedRequest, Timer},
