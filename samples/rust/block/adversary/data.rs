@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the driver keeps for tag sets, disks, queues, requests, which misbehaves when it goes.
+//! Driver data of tag sets, disks, queues, requests, which misuses the block layer when dropped.
 
 use super::{
-    deeds,
-    kind::Kind,
-    place::Place,
-    world::World, //
+    misuse,
+    call_site::CallSite,
+    shared::Shared, //
+    variant::Variant,
 };
 use kernel::{
     sync::{
@@ -18,96 +18,96 @@ use kernel::{
     }, //
 };
 
-/// What a tag set has.
-pub(crate) struct Set<T: Kind> {
-    pub(crate) world: Arc<World<T>>,
+/// The data of a tag set.
+pub(crate) struct SetData<T: Variant> {
+    pub(crate) shared: Arc<Shared<T>>,
 }
 
-impl<T: Kind> Set<T> {
-    pub(crate) fn new(world: &Arc<World<T>>) -> Self {
-        world.born();
+impl<T: Variant> SetData<T> {
+    pub(crate) fn new(shared: &Arc<Shared<T>>) -> Self {
+        shared.count_created();
         Self {
-            world: world.clone(),
+            shared: shared.clone(),
         }
     }
 }
 
-impl<T: Kind> Drop for Set<T> {
+impl<T: Variant> Drop for SetData<T> {
     fn drop(&mut self) {
-        deeds::occasion(&self.world, Place::DropTagSetData);
-        self.world.gone();
+        misuse::maybe_misuse(&self.shared, CallSite::DropTagSetData);
+        self.shared.count_dropped();
     }
 }
 
-/// What a disk has.
-pub(crate) struct Disk<T: Kind> {
-    /// None for a disk that is never added.
-    pub(crate) world: Option<Arc<World<T>>>,
+/// The data of a disk.
+pub(crate) struct DiskData<T: Variant> {
+    /// [`None`] for a disk that is never added.
+    pub(crate) shared: Option<Arc<Shared<T>>>,
 }
 
-impl<T: Kind> Disk<T> {
-    pub(crate) fn new(world: &Arc<World<T>>) -> Self {
-        world.born();
+impl<T: Variant> DiskData<T> {
+    pub(crate) fn new(shared: &Arc<Shared<T>>) -> Self {
+        shared.count_created();
         Self {
-            world: Some(world.clone()),
+            shared: Some(shared.clone()),
         }
     }
 }
 
-impl<T: Kind> Drop for Disk<T> {
+impl<T: Variant> Drop for DiskData<T> {
     fn drop(&mut self) {
-        if let Some(world) = &self.world {
-            deeds::occasion(world, Place::DropQueueData);
-            world.gone();
+        if let Some(shared) = &self.shared {
+            misuse::maybe_misuse(shared, CallSite::DropQueueData);
+            shared.count_dropped();
         }
     }
 }
 
-/// What a hardware queue has.
-pub(crate) struct Hw<T: Kind> {
-    world: Arc<World<T>>,
-    pub(crate) line: T::Line,
+/// The data of a hardware queue.
+pub(crate) struct HwData<T: Variant> {
+    shared: Arc<Shared<T>>,
+    pub(crate) delay_queue: T::Delay,
 }
 
-impl<T: Kind> Hw<T> {
-    pub(crate) fn new(world: &Arc<World<T>>, line: T::Line) -> Self {
-        world.born();
+impl<T: Variant> HwData<T> {
+    pub(crate) fn new(shared: &Arc<Shared<T>>, delay_queue: T::Delay) -> Self {
+        shared.count_created();
         Self {
-            world: world.clone(),
-            line,
+            shared: shared.clone(),
+            delay_queue,
         }
     }
 }
 
-impl<T: Kind> Drop for Hw<T> {
+impl<T: Variant> Drop for HwData<T> {
     fn drop(&mut self) {
-        deeds::occasion(&self.world, Place::DropHwData);
-        self.world.gone();
+        misuse::maybe_misuse(&self.shared, CallSite::DropHwData);
+        self.shared.count_dropped();
     }
 }
 
-/// What a request has.
-pub(crate) struct Command<T: Kind> {
-    world: Arc<World<T>>,
+/// The data of a request.
+pub(crate) struct Pdu<T: Variant> {
+    shared: Arc<Shared<T>>,
     issues: Atomic<u32>,
 }
 
-impl<T: Kind> Command<T> {
-    pub(crate) fn new(world: &Arc<World<T>>) -> Self {
+impl<T: Variant> Pdu<T> {
+    pub(crate) fn new(shared: &Arc<Shared<T>>) -> Self {
         Self {
-            world: world.clone(),
+            shared: shared.clone(),
             issues: Atomic::new(0),
         }
     }
 
-    /// Counts the times that the request comes, over all of its I/Os.
+    /// Counts how often the driver is given the request, over all of its I/Os.
     pub(crate) fn issue(&self) -> u32 {
         self.issues.fetch_add(1, Relaxed)
     }
 }
 
-impl<T: Kind> Drop for Command<T> {
+impl<T: Variant> Drop for Pdu<T> {
     fn drop(&mut self) {
-        deeds::occasion(&self.world, Place::DropRequestData);
+        misuse::maybe_misuse(&self.shared, CallSite::DropRequestData);
     }
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The drivers: one for each set of operations in which a mistake would show.
+//! The drivers, which differ in the operations that they implement.
 
 use super::{
     data::{
-        Command,
-        Disk,
-        Hw,
-        Set, //
+        DiskData,
+        HwData,
+        Pdu,
+        SetData, //
     },
-    kind::Kind,
-    place::Place,
+    call_site::CallSite,
     requests, //
+    variant::Variant,
 };
 use kernel::{
     block::mq::{
@@ -38,7 +38,7 @@ use kernel::{
     time::Delta, //
 };
 
-/// Declares a driver, whose data is that of this module, with some more operations.
+/// Declares a driver with the data of this module and some optional operations.
 macro_rules! driver {
     ($(#[doc = $doc:literal])* $name:ident: $context:ty, $timer:ty { $($operation:item)* }) => {
         $(#[doc = $doc])*
@@ -47,26 +47,26 @@ macro_rules! driver {
         #[vtable]
         impl Operations for $name {
             type Context = $context;
-            type TagSetData = Set<Self>;
-            type QueueData = Disk<Self>;
-            type HwData = Hw<Self>;
-            type RequestData = Command<Self>;
+            type TagSetData = SetData<Self>;
+            type QueueData = DiskData<Self>;
+            type HwData = HwData<Self>;
+            type RequestData = Pdu<Self>;
             type Timer = $timer;
 
             fn init_hw_queue(
-                _: &Disk<Self>,
-                set: &Set<Self>,
+                _: &DiskData<Self>,
+                set: &SetData<Self>,
                 _: u32,
-            ) -> impl PinInit<Hw<Self>, Error> {
+            ) -> impl PinInit<HwData<Self>, Error> {
                 requests::init_hw_queue(set)
             }
 
-            fn init_request(set: &Set<Self>) -> impl PinInit<Command<Self>> {
+            fn init_request(set: &SetData<Self>) -> impl PinInit<Pdu<Self>> {
                 requests::init_request(set)
             }
 
             fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
-                requests::queue_rq(rq, Place::QueueRq)
+                requests::queue_rq(rq, CallSite::QueueRq)
             }
 
             $($operation)*
@@ -75,12 +75,12 @@ macro_rules! driver {
 }
 
 driver! {
-    /// All that is optional is missing.
+    /// A driver without optional operations.
     Bare: mq::NonBlocking, NoTimer {}
 }
 
 driver! {
-    /// All there is, where nothing may sleep.
+    /// A nonblocking driver with all operations.
     Full: mq::NonBlocking, Timer {
         fn queue_rqs<'q>(rqs: &mut PlugList<'q, Self>) {
             requests::queue_rqs(rqs)
@@ -117,7 +117,7 @@ driver! {
 }
 
 driver! {
-    /// All there is, where `queue_rq` may sleep.
+    /// A blocking driver with all operations.
     Sleepy: Blocking, Timer {
         fn queue_rqs<'q>(rqs: &mut PlugList<'q, Self>) {
             requests::queue_rqs(rqs)
@@ -154,7 +154,7 @@ driver! {
 }
 
 driver! {
-    /// Requests end when they are polled for, or time out.
+    /// A driver whose requests end when they are polled for, or time out.
     Polled: mq::NonBlocking, NoTimer {
         fn poll<'q>(hw: HwQueue<'q, Self>, batch: &mut IoCompletionBatch<'_, Self>) -> u32 {
             requests::poll(hw, batch)
@@ -166,20 +166,20 @@ driver! {
     }
 }
 
-impl Kind for Bare {
+impl Variant for Bare {
     const NAME: &'static str = "bare";
 
-    type Line = ();
+    type Delay = ();
 
-    fn orphan() -> Disk<Self> {
-        Disk { world: None }
+    fn orphan_data() -> DiskData<Self> {
+        DiskData { shared: None }
     }
 
-    fn line(_: Delta) -> Result {
+    fn delay_queue(_: Delta) -> Result {
         Ok(())
     }
 
-    fn wait_in(_: &(), rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
+    fn push_delayed(_: &(), rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
         Err(rq)
     }
 
@@ -191,7 +191,7 @@ impl Kind for Bare {
         Err(rq)
     }
 
-    fn hand_over(rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
+    fn raise_completion(rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
         Err(rq)
     }
 
@@ -201,20 +201,20 @@ impl Kind for Bare {
     }
 }
 
-impl Kind for Polled {
+impl Variant for Polled {
     const NAME: &'static str = "polled";
 
-    type Line = ();
+    type Delay = ();
 
-    fn orphan() -> Disk<Self> {
-        Disk { world: None }
+    fn orphan_data() -> DiskData<Self> {
+        DiskData { shared: None }
     }
 
-    fn line(_: Delta) -> Result {
+    fn delay_queue(_: Delta) -> Result {
         Ok(())
     }
 
-    fn wait_in(_: &(), rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
+    fn push_delayed(_: &(), rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
         Err(rq)
     }
 
@@ -227,7 +227,7 @@ impl Kind for Polled {
         Ok(())
     }
 
-    fn hand_over(rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
+    fn raise_completion(rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
         Err(rq)
     }
 
@@ -237,29 +237,29 @@ impl Kind for Polled {
     }
 }
 
-/// Declares how the drivers that have it all use it.
+/// Implements [`Variant`] for a driver with all operations.
 macro_rules! with_all {
     ($name:ident, $text:literal) => {
-        impl Kind for $name {
+        impl Variant for $name {
             const NAME: &'static str = $text;
 
-            type Line = Arc<DelayQueue<Self>>;
+            type Delay = Arc<DelayQueue<Self>>;
 
-            fn orphan() -> Disk<Self> {
-                Disk { world: None }
+            fn orphan_data() -> DiskData<Self> {
+                DiskData { shared: None }
             }
 
-            fn line(delay: Delta) -> Result<Self::Line> {
+            fn delay_queue(delay: Delta) -> Result<Self::Delay> {
                 Ok(Arc::new(DelayQueue::new(delay)?, GFP_KERNEL)?)
             }
 
-            fn wait_in(
-                line: &Self::Line,
+            fn push_delayed(
+                delay_queue: &Self::Delay,
                 rq: StartedRequest<Self>,
             ) -> Result<(), StartedRequest<Self>> {
                 let mut requests = RequestList::new();
                 requests.push_back(rq);
-                line.push(&mut requests);
+                delay_queue.push(&mut requests);
                 Ok(())
             }
 
@@ -273,7 +273,7 @@ macro_rules! with_all {
                 Ok(())
             }
 
-            fn hand_over(rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
+            fn raise_completion(rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
                 rq.complete();
                 Ok(())
             }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Options with values at which something changes, some of which make no sense.
+//! Random options, which include boundary values, some of them invalid.
 
-use super::chance::Chance;
+use super::rng::Rng;
 use kernel::{
     block::{
         limits::QueueLimits,
@@ -19,7 +19,7 @@ use kernel::{
     time::Delta, //
 };
 
-/// Numbers at which something changes.
+/// Boundary values.
 const EDGES: &[u64] = &[
     0,
     1,
@@ -54,94 +54,93 @@ const EDGES: &[u64] = &[
     u64::MAX,
 ];
 
-/// A number at which something changes.
-pub(crate) fn edge(chance: &mut Chance) -> u64 {
-    chance.pick(EDGES)
+/// Returns a boundary value.
+pub(crate) fn edge(rng: &mut Rng) -> u64 {
+    rng.pick(EDGES)
 }
 
-fn edge32(chance: &mut Chance) -> u32 {
-    edge(chance).min(u32::MAX.into()) as u32
+fn edge32(rng: &mut Rng) -> u32 {
+    edge(rng).min(u32::MAX.into()) as u32
 }
 
-/// A time that is short, or makes no sense.
-pub(crate) fn delay(chance: &mut Chance) -> Delta {
-    if chance.one_in(8) {
-        return Delta::from_nanos(chance.pick(&[i64::MIN, -1, 0, 1]));
+/// Returns a short delay, or an invalid one.
+pub(crate) fn delay(rng: &mut Rng) -> Delta {
+    if rng.one_in(8) {
+        return Delta::from_nanos(rng.pick(&[i64::MIN, -1, 0, 1]));
     }
-    Delta::from_micros(chance.below(3000) as i64)
+    Delta::from_micros(rng.below(3000) as i64)
 }
 
-/// A time after which a request may have timed out.
-pub(crate) fn long_delay(chance: &mut Chance) -> Delta {
-    Delta::from_millis(500 + chance.below(2000) as i64)
+/// Returns a delay after which a request may have timed out.
+pub(crate) fn long_delay(rng: &mut Rng) -> Delta {
+    Delta::from_millis(500 + rng.below(2000) as i64)
 }
 
-/// Counts of queues, mostly possible ones.
-pub(crate) fn queue_counts(chance: &mut Chance) -> QueueCounts {
+/// Returns numbers of queues, most of them valid.
+pub(crate) fn queue_counts(rng: &mut Rng) -> QueueCounts {
     let cpus = u64::from(nr_cpu_ids());
     let mut counts = QueueCounts {
-        default: 1 + chance.below(cpus) as u32,
-        read: chance.pick(&[0, 0, 1, 2]),
-        poll: chance.pick(&[0, 0, 1, 2]),
+        default: 1 + rng.below(cpus) as u32,
+        read: rng.pick(&[0, 0, 1, 2]),
+        poll: rng.pick(&[0, 0, 1, 2]),
     };
-    // What is possible with so many would take the memory of all, so only the impossible is asked.
-    match chance.below(12) {
-        0 => counts.default = chance.pick(&[0, u32::MAX]),
-        1 => counts.read = chance.pick(&[65536, u32::MAX - 1, u32::MAX]),
-        2 => counts.poll = chance.pick(&[65536, u32::MAX - 1, u32::MAX]),
+    match rng.below(12) {
+        0 => counts.default = edge32(rng),
+        1 => counts.read = edge32(rng),
+        2 => counts.poll = edge32(rng),
         _ => {}
     }
     counts
 }
 
-/// Options of a tag set, mostly possible ones. Requests time out after `timeout`, if that is given.
-pub(crate) fn tag_set_options(chance: &mut Chance, timeout: Option<Delta>) -> TagSetOptions {
+/// Returns options of a tag set, most of them valid. `timeout` is the timeout of requests.
+pub(crate) fn tag_set_options(rng: &mut Rng, timeout: Option<Delta>) -> TagSetOptions {
     let mut options = TagSetOptions {
-        queues: queue_counts(chance),
-        depth: chance.pick(&[1, 2, 3, 16, 64]),
+        queues: queue_counts(rng),
+        depth: rng.pick(&[1, 2, 3, 16, 64]),
         node: None,
         timeout,
-        no_sched: chance.one_in(2),
-        shared_bitmap: chance.one_in(3),
+        no_sched: rng.one_in(2),
+        shared_bitmap: rng.one_in(3),
     };
-    match chance.below(16) {
+    match rng.below(16) {
         0 => options.depth = 0,
         1 => {
             options.queues = QueueCounts::default();
-            options.depth = chance.pick(&[1023, 10240, 10241, u32::MAX]);
+            options.depth = rng.pick(&[1023, 10240, 10241, u32::MAX]);
         }
-        2 => options.node = Some(edge32(chance)),
-        3 => options.timeout = Some(Delta::from_nanos(edge(chance) as i64)),
+        2 => options.node = Some(edge32(rng)),
+        3 => options.timeout = Some(Delta::from_nanos(edge(rng) as i64)),
         _ => {}
     }
     options
 }
 
-/// Limits of a disk, with up to three fields that may make no sense.
-pub(crate) fn queue_limits(chance: &mut Chance) -> QueueLimits {
+/// Returns limits of a disk, up to three of them boundary values.
+pub(crate) fn queue_limits(rng: &mut Rng) -> QueueLimits {
     let mut limits = QueueLimits {
-        logical_block_size: chance.pick(&[0, 512, 1024, 4096]),
-        max_hw_discard_sectors: Sectors(chance.pick(&[0, 8, 1024])),
-        max_write_zeroes_sectors: Sectors(chance.pick(&[0, 8, 1024])),
-        write_cache: chance.one_in(2),
-        fua: chance.one_in(2),
-        rotational: chance.one_in(4),
+        logical_block_size: rng.pick(&[0, 512, 1024, 4096]),
+        max_hw_discard_sectors: Sectors(rng.pick(&[0, 8, 1024])),
+        max_write_zeroes_sectors: Sectors(rng.pick(&[0, 8, 1024])),
+        write_cache: rng.one_in(2),
+        fua: rng.one_in(2),
+        rotational: rng.one_in(4),
         ..QueueLimits::default()
     };
-    let fields = chance.below(8);
+    let fields = rng.below(8);
     if fields < 4 {
         for _ in 0..fields {
-            one_limit(chance, &mut limits);
+            randomize_limit(rng, &mut limits);
         }
     }
     limits
 }
 
-/// Gives one field of the limits another value.
-fn one_limit(chance: &mut Chance, limits: &mut QueueLimits) {
-    let value = edge(chance);
+/// Sets one limit to a boundary value.
+fn randomize_limit(rng: &mut Rng, limits: &mut QueueLimits) {
+    let value = edge(rng);
     let (value32, sectors) = (value.min(u32::MAX.into()) as u32, Sectors(value));
-    match chance.below(19) {
+    match rng.below(19) {
         0 => limits.logical_block_size = value32,
         1 => limits.physical_block_size = value32,
         2 => limits.io_min = value32,
@@ -164,18 +163,18 @@ fn one_limit(chance: &mut Chance, limits: &mut QueueLimits) {
     }
 }
 
-/// The capacity of a disk, mostly a possible one.
-pub(crate) fn capacity(chance: &mut Chance) -> Sectors {
-    if chance.one_in(8) {
-        Sectors(edge(chance))
+/// Returns the capacity of a disk, in most cases a valid one.
+pub(crate) fn capacity(rng: &mut Rng) -> Sectors {
+    if rng.one_in(8) {
+        Sectors(edge(rng))
     } else {
-        Sectors::from_mebibytes(chance.pick(&[1, 16, 64]))
+        Sectors::from_mebibytes(rng.pick(&[1, 16, 64]))
     }
 }
 
-/// The name of a disk; in some cases, one that cannot be, or that another disk has.
-pub(crate) fn disk_name(chance: &mut Chance, any: bool, step: u64, number: u32) -> Result<CString> {
-    let odd: &CStr = match chance.below(if any { 40 } else { u64::MAX }) {
+/// Returns the name of a disk. Some names are invalid, or those of other disks.
+pub(crate) fn disk_name(rng: &mut Rng, any: bool, step: u64, number: u32) -> Result<CString> {
+    let odd: &CStr = match rng.below(if any { 40 } else { u64::MAX }) {
         0 => c"",
         1 => c"adv_same",
         2 => c"adv/below/others",
@@ -186,13 +185,13 @@ pub(crate) fn disk_name(chance: &mut Chance, any: bool, step: u64, number: u32) 
     Ok(CString::try_from(odd)?)
 }
 
-/// When a fault happens.
-pub(crate) fn fault_settings(chance: &mut Chance) -> FaultSettings {
+/// Returns the settings of a fault.
+pub(crate) fn fault_settings(rng: &mut Rng) -> FaultSettings {
     FaultSettings {
-        interval: edge(chance) as usize,
-        probability: edge(chance) as usize,
-        space: edge(chance) as i32,
-        times: edge(chance) as i32,
+        interval: edge(rng) as usize,
+        probability: edge(rng) as usize,
+        space: edge(rng) as i32,
+        times: edge(rng) as i32,
         verbose: 0,
     }
 }

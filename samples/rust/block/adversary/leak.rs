@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What the driver can leak, when the user wants it to.
+//! Objects that the driver leaks on request.
 
-/// A thing that is never dropped.
+/// An object that is never dropped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Leak {
     Nothing,
@@ -41,7 +41,7 @@ impl Leak {
         Self::WriteCache,
     ];
 
-    /// The one that the user calls by a number.
+    /// Returns the object with this number.
     pub(crate) fn of(number: u64) -> Option<Self> {
         Self::ALL.get(usize::try_from(number).ok()?).copied()
     }

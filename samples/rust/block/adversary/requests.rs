@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What becomes of requests: every way that compiles.
+//! All that safe code can do with requests.
 
 use super::{
-    chance::Chance,
     data::{
-        Command,
-        Disk,
-        Hw,
-        Set, //
+        DiskData,
+        HwData,
+        Pdu,
+        SetData, //
     },
-    deeds::occasion,
     extremes,
-    kind::Kind,
     leak::Leak,
-    place::Place,
-    serve,
-    world::World, //
+    misuse::maybe_misuse,
+    call_site::CallSite,
+    rng::Rng,
+    shared::Shared, //
+    transfer,
+    variant::Variant,
 };
 use core::mem::forget;
 use kernel::{
@@ -30,7 +30,6 @@ use kernel::{
             PendingList,
             PlugList,
             QueueResult,
-            RejectedRequest,
             RequestList,
             RequestQueue,
             StartedRequest,
@@ -48,28 +47,28 @@ use kernel::{
 
 /// A driver with the data of this module.
 pub(crate) trait Adversary:
-    Kind
+    Variant
     + Operations<
-        TagSetData = Set<Self>,
-        QueueData = Disk<Self>,
-        HwData = Hw<Self>,
-        RequestData = Command<Self>,
+        TagSetData = SetData<Self>,
+        QueueData = DiskData<Self>,
+        HwData = HwData<Self>,
+        RequestData = Pdu<Self>,
     >
 {
 }
 
 impl<T> Adversary for T where
-    T: Kind
+    T: Variant
         + Operations<
-            TagSetData = Set<Self>,
-            QueueData = Disk<Self>,
-            HwData = Hw<Self>,
-            RequestData = Command<Self>,
+            TagSetData = SetData<Self>,
+            QueueData = DiskData<Self>,
+            HwData = HwData<Self>,
+            RequestData = Pdu<Self>,
         >
 {
 }
 
-/// All statuses there are.
+/// All statuses.
 const STATUSES: &[BlkStatus] = &[
     BlkStatus::NOTSUPP,
     BlkStatus::TIMEOUT,
@@ -90,66 +89,69 @@ const STATUSES: &[BlkStatus] = &[
     BlkStatus::INVAL,
 ];
 
-fn status(chance: &mut Chance) -> BlkStatus {
-    let index = chance.below(STATUSES.len() as u64) as usize;
+fn status(rng: &mut Rng) -> BlkStatus {
+    let index = rng.below(STATUSES.len() as u64) as usize;
     STATUSES.get(index).copied().unwrap_or(BlkStatus::IOERR)
 }
 
-/// A failure, but not one for which the block layer would send the request again without end.
-fn failure(chance: &mut Chance) -> BlkStatus {
-    Some(status(chance))
+/// Returns a failure for which the block layer does not retry the request.
+fn failure(rng: &mut Rng) -> BlkStatus {
+    Some(status(rng))
         .filter(|status| !status.is_retried())
         .unwrap_or(BlkStatus::IOERR)
 }
 
-fn result(chance: &mut Chance) -> BlkResult {
-    if chance.one_in(4) {
-        Err(status(chance))
+fn result(rng: &mut Rng) -> BlkResult {
+    if rng.one_in(4) {
+        Err(status(rng))
     } else {
         Ok(())
     }
 }
 
-/// `Operations::init_hw_queue`.
-pub(crate) fn init_hw_queue<T: Adversary>(set: &Set<T>) -> Result<Hw<T>> {
-    let world = &set.world;
-    occasion(world, Place::InitHwQueue);
-    if world.queue_fails() {
+/// Implements `Operations::init_hw_queue`.
+pub(crate) fn init_hw_queue<T: Adversary>(set: &SetData<T>) -> Result<HwData<T>> {
+    let shared = &set.shared;
+    maybe_misuse(shared, CallSite::InitHwQueue);
+    if shared.queue_fails() {
         return Err(EIO);
     }
-    let mut chance = world.occasion(Place::InitHwQueue);
-    // Without memory, C warns.
-    if chance.one_in(6) && !world.is_scarce() {
-        let options = extremes::tag_set_options(&mut chance, None);
-        drop(TagSet::<T>::new(options, Ok(Set::new(world))));
+    let mut rng = shared.rng_at(CallSite::InitHwQueue);
+    // C warns when this runs out of memory.
+    if rng.one_in(6) && !shared.alloc_may_fail() {
+        let options = extremes::tag_set_options(&mut rng, None);
+        drop(TagSet::<T>::new(options, Ok(SetData::new(shared))));
     }
-    let line = T::line(extremes::delay(&mut chance))?;
-    Ok(Hw::new(world, line))
+    let delay_queue = T::delay_queue(extremes::delay(&mut rng))?;
+    Ok(HwData::new(shared, delay_queue))
 }
 
-/// `Operations::init_request`.
-pub(crate) fn init_request<T: Adversary>(set: &Set<T>) -> Command<T> {
-    occasion(&set.world, Place::InitRequest);
-    Command::new(&set.world)
+/// Implements `Operations::init_request`.
+pub(crate) fn init_request<T: Adversary>(set: &SetData<T>) -> Pdu<T> {
+    maybe_misuse(&set.shared, CallSite::InitRequest);
+    Pdu::new(&set.shared)
 }
 
-/// Leaks the request in one way or another, if the user wants that; else gives it back.
-fn leak<'q, T: Adversary>(world: &World<T>, rq: IdleRequest<'q, T>) -> Option<IdleRequest<'q, T>> {
-    if world.leaks(Leak::IdleRequest) {
+/// Leaks the request in some form if the user asks for it. Otherwise returns the request.
+fn leak<'q, T: Adversary>(
+    shared: &Shared<T>,
+    rq: IdleRequest<'q, T>,
+) -> Option<IdleRequest<'q, T>> {
+    if shared.leaks(Leak::IdleRequest) {
         forget(rq);
-    } else if world.leaks(Leak::RejectedRequest) {
+    } else if shared.leaks(Leak::RejectedRequest) {
         forget(rq.reject(BlkStatus::RESOURCE));
-    } else if world.leaks(Leak::StartedRequest) {
+    } else if shared.leaks(Leak::StartedRequest) {
         forget(rq.start());
-    } else if world.leaks(Leak::IoCompletionBatch) {
+    } else if shared.leaks(Leak::IoCompletionBatch) {
         let mut batch = IoCompletionBatch::new();
         forget(batch.add(rq.start()));
         forget(batch);
-    } else if world.leaks(Leak::RequestList) {
+    } else if shared.leaks(Leak::RequestList) {
         let mut list = RequestList::new();
         list.push_back(rq.start());
         forget(list);
-    } else if world.leaks(Leak::PendingList) {
+    } else if shared.leaks(Leak::PendingList) {
         let mut list = PendingList::new();
         list.push_back(rq.start());
         forget(list);
@@ -159,30 +161,30 @@ fn leak<'q, T: Adversary>(world: &World<T>, rq: IdleRequest<'q, T>) -> Option<Id
     None
 }
 
-/// `Operations::queue_rq`.
+/// Implements `Operations::queue_rq`.
 pub(crate) fn queue_rq<'q, T: Adversary>(
     rq: IdleRequest<'q, T>,
-    place: Place,
+    site: CallSite,
 ) -> QueueResult<'q, T> {
-    let Some(world) = rq.queue_data().world.as_ref() else {
+    let Some(shared) = rq.queue_data().shared.as_ref() else {
         return Err(rq.reject(BlkStatus::IOERR));
     };
-    let Some(rq) = leak(world, rq) else {
+    let Some(rq) = leak(shared, rq) else {
         return Ok(());
     };
-    occasion(world, place);
-    let mut chance = world
-        .occasion(place)
+    maybe_misuse(shared, site);
+    let mut rng = shared
+        .rng_at(site)
         .fork(rq.sector().0)
         .fork(rq.bytes().into());
-    // A driver that sends each request back without end is a hang that is documented.
+    // Requeueing a request forever is a documented hang.
     let again = rq.data().issue() % 4 != 3;
-    match chance.below(20) {
+    match rng.below(20) {
         0 if again => Err(rq.reject(BlkStatus::RESOURCE)),
         1 if again => Err(rq.reject(BlkStatus::DEV_RESOURCE)),
-        2 => Err(rq.reject(failure(&mut chance))),
+        2 => Err(rq.reject(failure(&mut rng))),
         3 => {
-            drop(rq.reject(failure(&mut chance)));
+            drop(rq.reject(failure(&mut rng)));
             Ok(())
         }
         4 if again => {
@@ -198,234 +200,247 @@ pub(crate) fn queue_rq<'q, T: Adversary>(
             Ok(())
         }
         7 if again => {
-            let _off = chance.one_in(4).then(local_interrupt_disable);
-            T::pause(rq.hw_queue().request_queue(), extremes::delay(&mut chance));
+            let _off = rng.one_in(4).then(local_interrupt_disable);
+            T::pause(rq.hw_queue().request_queue(), extremes::delay(&mut rng));
             Err(rq.reject(BlkStatus::RESOURCE))
         }
         8 if again => {
             rq.start().requeue();
             Ok(())
         }
-        way => {
+        choice => {
             let (scope, hw) = (rq.context(), rq.hw_queue());
             let rq = rq.start();
-            if chance.one_in(2) {
-                let outcome = serve::serve(world, &rq, scope, &mut chance);
-                if outcome.is_err() && chance.one_in(2) {
+            if rng.one_in(2) {
+                let outcome = transfer::transfer(shared, &rq, scope, &mut rng);
+                if outcome.is_err() && rng.one_in(2) {
                     rq.end(outcome);
                     return Ok(());
                 }
             }
-            started(world, Some(hw), rq, way, &mut chance);
-            // The request may have gone, and its disk; what it lent has not.
-            let _ = (hw.index(), hw.queue_type(), hw.queue_data().world.is_some());
-            occasion(world, place);
+            started(shared, Some(hw), rq, choice, &mut rng);
+            // The request and its disk may have been freed. What the callback borrows has not.
+            let _ = (
+                hw.index(),
+                hw.queue_type(),
+                hw.queue_data().shared.is_some(),
+            );
+            maybe_misuse(shared, site);
             Ok(())
         }
     }
 }
 
-/// Does one of many things with a request that was started.
+/// Does one of many things with a started request.
 fn started<T: Adversary>(
-    world: &World<T>,
+    shared: &Shared<T>,
     hw: Option<HwQueue<'_, T>>,
     rq: StartedRequest<T>,
-    way: u64,
-    chance: &mut Chance,
+    choice: u64,
+    rng: &mut Rng,
 ) {
-    let unable = match way {
+    let rejected = match choice {
         9 => {
             drop(rq);
             return;
         }
-        10 if world.times_out && chance.one_in(3) => T::wait(rq, extremes::long_delay(chance)),
-        10 => T::wait(rq, extremes::delay(chance)),
+        10 if shared.times_out && rng.one_in(3) => T::wait(rq, extremes::long_delay(rng)),
+        10 => T::wait(rq, extremes::delay(rng)),
         11 => match hw {
-            Some(hw) => T::wait_in(&hw.data().line, rq),
+            Some(hw) => T::push_delayed(&hw.data().delay_queue, rq),
             None => Err(rq),
         },
-        12 => match world.line() {
-            Some(line) => T::wait_in(&line, rq),
+        12 => match shared.delay_queue() {
+            Some(delay_queue) => T::push_delayed(&delay_queue, rq),
             None => Err(rq),
         },
-        13 => T::hand_over(rq),
-        14 if world.times_out => T::leave_in_flight(rq),
+        13 => T::raise_completion(rq),
+        14 if shared.times_out => T::leave_in_flight(rq),
         15 => {
-            IoCompletionBatch::new().end(rq, result(chance));
+            IoCompletionBatch::new().end(rq, result(rng));
             return;
         }
-        16 if world.times_out => {
-            world.hoard(rq);
+        16 if shared.times_out => {
+            shared.until_timeout(rq);
             return;
         }
         16 | 17 => Err(rq),
         _ => {
-            rq.end(result(chance));
+            rq.end(result(rng));
             return;
         }
     };
-    if let Err(rq) = unable {
-        world.stash(rq);
+    if let Err(rq) = rejected {
+        shared.stash(rq);
     }
 }
 
-/// `Operations::queue_rqs`.
+/// Implements `Operations::queue_rqs`.
 pub(crate) fn queue_rqs<'q, T: Adversary>(rqs: &mut PlugList<'q, T>) {
     while let Some(rq) = rqs.pop() {
-        let world = rq.queue_data().world.clone();
-        if let Err(refused) = queue_rq(rq, Place::QueueRqs) {
-            let mut chance = world
+        let shared = rq.queue_data().shared.clone();
+        if let Err(refused) = queue_rq(rq, CallSite::QueueRqs) {
+            let mut rng = shared
                 .as_ref()
-                .map_or(Chance::new(0), |world| world.occasion(Place::QueueRqs));
-            if chance.one_in(2) {
+                .map_or(Rng::new(0), |shared| shared.rng_at(CallSite::QueueRqs));
+            if rng.one_in(2) {
                 rqs.push_back(refused);
             } else {
                 drop(refused);
             }
-            if chance.one_in(4) {
-                // The rest goes to `queue_rq`.
+            if rng.one_in(4) {
+                // The block layer passes the rest to `queue_rq`.
                 return;
             }
         }
     }
 }
 
-/// Ends or moves on requests that were kept; those that are left end when the list goes.
-pub(crate) fn settle<T: Adversary>(
-    world: &World<T>,
+/// Ends requests or keeps them further. Dropping the list ends the rest.
+pub(crate) fn finish<T: Adversary>(
+    shared: &Shared<T>,
     mut requests: RequestList<T>,
     batch: &mut IoCompletionBatch<'_, T>,
-    place: Place,
+    site: CallSite,
 ) -> u32 {
     let mut ended = 0;
-    let mut chance = world.occasion(place);
+    let mut rng = shared.rng_at(site);
     while let Some(rq) = requests.pop_front() {
-        if chance.one_in(4) {
-            serve::pretend(&rq, &mut chance);
+        if rng.one_in(4) {
+            transfer::transfer_dummy(&rq, &mut rng);
         }
-        match chance.below(8) {
+        match rng.below(8) {
             0 => rq.requeue(),
             1 => {
                 if let Err(rq) = batch.add(rq) {
                     drop(rq);
                 }
             }
-            2 => batch.end(rq, result(&mut chance)),
-            way @ 3..=4 => started(world, None, rq, way + 6, &mut chance),
+            2 => batch.end(rq, result(&mut rng)),
+            choice @ 3..=4 => started(shared, None, rq, choice + 6, &mut rng),
             5 => {
                 drop(rq);
-                // So do all others.
+                // The rest of the list is dropped.
                 return ended;
             }
-            _ => rq.end(result(&mut chance)),
+            _ => rq.end(result(&mut rng)),
         }
         ended += 1;
     }
     ended
 }
 
-/// Does the same with all that are kept, after something that should not be done here.
+/// Finishes all kept requests, after a possible misuse.
 pub(crate) fn sweep<T: Adversary>(
-    world: &World<T>,
+    shared: &Shared<T>,
     batch: &mut IoCompletionBatch<'_, T>,
-    place: Place,
+    site: CallSite,
 ) -> u32 {
-    occasion(world, place);
-    settle(world, world.take_stash(), batch, place)
+    maybe_misuse(shared, site);
+    finish(shared, shared.take_stash(), batch, site)
 }
 
-/// `Operations::commit_rqs`.
+/// Implements `Operations::commit_rqs`.
 pub(crate) fn commit_rqs<T: Adversary>(hw: HwQueue<'_, T>) {
-    if let Some(world) = &hw.queue_data().world {
-        occasion(world, Place::CommitRqs);
+    if let Some(shared) = &hw.queue_data().shared {
+        maybe_misuse(shared, CallSite::CommitRqs);
     }
 }
 
-/// `Operations::complete`.
+/// Implements `Operations::complete`.
 pub(crate) fn complete<T: Adversary>(rq: CompletingRequest<T>) {
-    let Some(world) = rq.queue_data().world.clone() else {
+    let Some(shared) = rq.queue_data().shared.clone() else {
         return;
     };
-    if world.leaks(Leak::CompletingRequest) {
+    if shared.leaks(Leak::CompletingRequest) {
         forget(rq);
         return;
     }
-    occasion(&world, Place::Complete);
-    let mut chance = world.occasion(Place::Complete);
-    match chance.below(8) {
+    maybe_misuse(&shared, CallSite::Complete);
+    let mut rng = shared.rng_at(CallSite::Complete);
+    match rng.below(8) {
         0 => drop(rq),
         1 if rq.data().issue() % 4 != 3 => rq.requeue(),
-        _ => rq.end(result(&mut chance)),
+        _ => rq.end(result(&mut rng)),
     }
-    occasion(&world, Place::Complete);
+    maybe_misuse(&shared, CallSite::Complete);
 }
 
-/// `Operations::timer_expired`.
+/// Implements `Operations::timer_expired`.
 pub(crate) fn timer_expired<T: Adversary>(rq: StartedRequest<T>) {
-    let Some(world) = rq.queue_data().world.clone() else {
+    let Some(shared) = rq.queue_data().shared.clone() else {
         return;
     };
-    occasion(&world, Place::Expired);
-    let mut chance = world.occasion(Place::Expired);
-    let way = 9 + chance.below(11);
-    started(&world, None, rq, way, &mut chance);
-    occasion(&world, Place::Expired);
+    maybe_misuse(&shared, CallSite::TimerExpired);
+    let mut rng = shared.rng_at(CallSite::TimerExpired);
+    let choice = 9 + rng.below(11);
+    started(&shared, None, rq, choice, &mut rng);
+    maybe_misuse(&shared, CallSite::TimerExpired);
 }
 
-/// `Operations::delay_expired`.
+/// Implements `Operations::delay_expired`.
 pub(crate) fn delay_expired<T: Adversary>(requests: RequestList<T>) {
-    let Some(world) = world_of(&requests) else {
+    let Some(shared) = shared_of(&requests) else {
         return;
     };
-    occasion(&world, Place::Due);
-    settle(&world, requests, &mut IoCompletionBatch::new(), Place::Due);
-    occasion(&world, Place::Due);
+    maybe_misuse(&shared, CallSite::DelayExpired);
+    finish(
+        &shared,
+        requests,
+        &mut IoCompletionBatch::new(),
+        CallSite::DelayExpired,
+    );
+    maybe_misuse(&shared, CallSite::DelayExpired);
 }
 
-fn world_of<T: Adversary>(requests: &RequestList<T>) -> Option<Arc<World<T>>> {
-    requests.front()?.queue_data().world.clone()
+fn shared_of<T: Adversary>(requests: &RequestList<T>) -> Option<Arc<Shared<T>>> {
+    requests.front()?.queue_data().shared.clone()
 }
 
-/// `Operations::poll`.
+/// Implements `Operations::poll`.
 pub(crate) fn poll<T: Adversary>(hw: HwQueue<'_, T>, batch: &mut IoCompletionBatch<'_, T>) -> u32 {
-    match &hw.queue_data().world {
-        Some(world) => sweep(world, batch, Place::Poll),
+    match &hw.queue_data().shared {
+        Some(shared) => sweep(shared, batch, CallSite::Poll),
         None => u32::MAX,
     }
 }
 
-/// `Operations::queue_timer_expired`.
+/// Implements `Operations::queue_timer_expired`.
 pub(crate) fn queue_timer_expired<T: Adversary>(queues: RequestQueue<'_, T>) {
     queues.start();
-    if let Some(world) = &queues.data().world {
-        sweep(world, &mut IoCompletionBatch::new(), Place::Tick);
+    if let Some(shared) = &queues.data().shared {
+        sweep(
+            shared,
+            &mut IoCompletionBatch::new(),
+            CallSite::QueueTimerExpired,
+        );
     }
 }
 
-/// `Operations::timeout`.
+/// Implements `Operations::timeout`.
 pub(crate) fn timeout<'t, T: Adversary>(rq: TimedOutRequest<'t, T>) -> TimeoutAction<'t> {
-    let Some(world) = rq.queue_data().world.clone() else {
+    let Some(shared) = rq.queue_data().shared.clone() else {
         return rq.reset_timer();
     };
-    occasion(&world, Place::Timeout);
-    let mut chance = world.occasion(Place::Timeout);
-    let taken = match chance.below(8) {
+    maybe_misuse(&shared, CallSite::Timeout);
+    let mut rng = shared.rng_at(CallSite::Timeout);
+    let taken = match rng.below(8) {
         0 => Err(rq),
-        1..=4 => rq.try_take().or_else(|rq| world.rescue(rq)),
-        _ => world.rescue(rq).or_else(|rq| rq.try_take()),
+        1..=4 => rq.try_take().or_else(|rq| shared.take_overdue(rq)),
+        _ => shared.take_overdue(rq).or_else(|rq| rq.try_take()),
     };
     let action = match taken {
         Ok((rq, action)) => {
-            match chance.below(3) {
-                _ if world.leaks(Leak::OverdueRequest) => forget(rq),
+            match rng.below(3) {
+                _ if shared.leaks(Leak::OverdueRequest) => forget(rq),
                 0 => drop(rq),
                 1 => rq.requeue(),
-                _ => rq.end(result(&mut chance)),
+                _ => rq.end(result(&mut rng)),
             }
             action
         }
         Err(rq) => rq.reset_timer(),
     };
-    occasion(&world, Place::Timeout);
+    maybe_misuse(&shared, CallSite::Timeout);
     action
 }

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A block driver that does everything wrong that compiles.
+//! A block driver that misuses the block layer in every way that compiles.
 //!
-//! No driver without `unsafe` can break the kernel: this one tries to. It makes disks whose
-//! requests are kept, refused, dropped and queued again by chance; it drops handles in callbacks,
-//! under locks and in interrupts; it asks for what makes no sense. A user program leads it through
-//! configfs, and does I/O meanwhile:
+//! A driver without `unsafe` must not be able to break the kernel. This driver tries to: it keeps,
+//! rejects, drops and requeues requests at random, drops handles in callbacks, under locks and in
+//! interrupts, and passes invalid values. A test program controls it through configfs, and does
+//! I/O at the same time:
 //!
 //! ```text
 //!     /sys/kernel/config/adversary
-//!       begin     the number of a step begins its scene, with the disks adv*
-//!       act       a number does something with the scene
-//!       work      a task ends requests
-//!       end       ends the scene, and fails with ETIMEDOUT if something of it stays
-//!       places    where the driver did something, and how often it dropped a handle there
-//!       leak      a number says what is leaked next; reads as 0 when that has happened
-//!       NAME      does nothing good, either
+//!       begin     begins the scenario of a step, with the disks adv*
+//!       act       does something with the scenario, selected by a number
+//!       work      ends requests in the writing task
+//!       end       ends the scenario; ETIMEDOUT if an object of it stays
+//!       places    lists the call sites, with the number of handles dropped there
+//!       leak      selects the object to leak next; reads as 0 afterwards
+//!       NAME      a group whose callbacks misuse the block layer, too
 //! ```
 //!
-//! What a scene does follows from the parameter `seed` and the number of the step, as far as the
-//! order in which things happen allows.
+//! The parameter `seed` and the number of the step determine a scenario, except for the order of
+//! concurrent events.
 
 #![forbid(unsafe_code)]
 
-mod tree;
+mod configfs;
 
-mod scene;
+mod scenario;
 
 mod sweeper;
 
@@ -33,23 +33,23 @@ mod drivers;
 
 mod requests;
 
-mod serve;
+mod transfer;
 
 mod data;
 
-mod deeds;
+mod misuse;
 
-mod world;
+mod shared;
 
 mod extremes;
 
-mod kind;
+mod variant;
 
-mod place;
+mod call_site;
 
 mod leak;
 
-mod chance;
+mod rng;
 
 use kernel::{
     configfs::Subsystem,
@@ -57,10 +57,10 @@ use kernel::{
     prelude::*,
     sync::Arc, //
 };
-use tree::{
-    Leaf,
-    Stages,
-    Tree, //
+use self::configfs::{
+    Controller,
+    LeafGroup,
+    RootGroup, //
 };
 
 module! {
@@ -83,19 +83,19 @@ module_params! {
     leak: uint = 0, "Whether loading leaks a directory. Default: 0";
 }
 
-/// How often something is done with a scene that loading begins.
+/// The number of acts in a scenario that loading begins.
 const ACTS: u64 = 8;
 
-/// What lives while the module is loaded.
+/// The module.
 struct RustBlockAdversary {
-    /// None when it goes.
-    tree: Option<Subsystem<Tree>>,
-    stages: Arc<Stages>,
+    /// [`None`] while it is unloaded.
+    tree: Option<Subsystem<RootGroup>>,
+    controller: Arc<Controller>,
 }
 
-/// Fails where the user wants it.
-fn fail_at(place: u32) -> Result {
-    if FAIL.get() == place {
+/// Fails where the parameter `fail` says.
+fn fail_at(site: u32) -> Result {
+    if FAIL.get() == site {
         return Err(ENXIO);
     }
     Ok(())
@@ -103,29 +103,31 @@ fn fail_at(place: u32) -> Result {
 
 impl kernel::Module for RustBlockAdversary {
     fn init(module: &'static ThisModule) -> Result<Self> {
-        let stages = Stages::new(SEED.get() as u64, WITHOUT.get());
-        let stages = Arc::pin_init(stages, GFP_KERNEL)?;
-        let tree = Subsystem::new(c"adversary", module, Ok(Tree::new(stages.clone())))?;
+        let controller = Controller::new(SEED.get() as u64, WITHOUT.get());
+        let controller = Arc::pin_init(controller, GFP_KERNEL)?;
+        let tree = Subsystem::new(c"adversary", module, Ok(RootGroup::new(controller.clone())))?;
         let this = Self {
             tree: Some(tree),
-            stages,
+            controller,
         };
         fail_at(1)?;
         if LEAK.get() != 0 {
-            let leaf = Leaf::new(&this.stages);
+            let leaf = LeafGroup::new(&this.controller);
             core::mem::forget(Subsystem::new(c"adversary_leaked", module, Ok(leaf))?);
         }
         for step in 0..u64::from(STEPS.get()) {
-            // A directory that comes and goes while others look into it.
-            let leaf = Leaf::new(&this.stages);
-            let more = Subsystem::new(c"adversary_more", module, Ok(leaf));
-            let _ = this.stages.begin((FIRST.get() as u64).wrapping_add(step));
+            // A subsystem that exists only while others look into it.
+            let leaf = LeafGroup::new(&this.controller);
+            let add_another = Subsystem::new(c"adversary_more", module, Ok(leaf));
+            let _ = this
+                .controller
+                .begin((FIRST.get() as u64).wrapping_add(step));
             for number in 0..ACTS {
-                let _ = this.stages.act(number);
+                let _ = this.controller.act(number);
             }
             fail_at(2)?;
-            let _ = this.stages.end();
-            drop(more);
+            let _ = this.controller.end();
+            drop(add_another);
         }
         fail_at(3)?;
         Ok(this)
@@ -134,8 +136,8 @@ impl kernel::Module for RustBlockAdversary {
 
 impl Drop for RustBlockAdversary {
     fn drop(&mut self) {
-        // Nothing begins any more.
+        // No scenario begins after this.
         self.tree = None;
-        let _ = self.stages.end();
+        let _ = self.controller.end();
     }
 }

@@ -3,12 +3,12 @@
 //! A timer that ends, in hard interrupt context, what nothing else ends.
 
 use super::{
-    place::Place,
+    call_site::CallSite,
     requests::{
         self,
         Adversary, //
     },
-    world::World, //
+    shared::Shared, //
 };
 use kernel::{
     block::mq::IoCompletionBatch,
@@ -33,26 +33,26 @@ use kernel::{
     },
 };
 
-/// How often it looks.
+/// The period of the timer.
 const PERIOD: Delta = Delta::from_millis(4);
 
-/// How often it looks before it ends what is kept until it times out, which takes about a second.
-const HOARD: u64 = 400;
+/// The mean number of periods until requests end that are kept until they time out.
+const TIMEOUT_SWEEPS: u64 = 400;
 
 /// The timer.
 #[pin_data]
 pub(crate) struct Sweeper<T: Adversary> {
-    world: Arc<World<T>>,
+    shared: Arc<Shared<T>>,
     #[pin]
     timer: HrTimer<Self>,
 }
 
 impl<T: Adversary> Sweeper<T> {
-    /// Starts it; it stops when the handle is dropped.
-    pub(crate) fn start(world: &Arc<World<T>>) -> Result<ArcHrTimerHandle<Self>> {
+    /// Starts the timer. Dropping the handle stops it.
+    pub(crate) fn start(shared: &Arc<Shared<T>>) -> Result<ArcHrTimerHandle<Self>> {
         let sweeper = Arc::pin_init(
             pin_init!(Self {
-                world: world.clone(),
+                shared: shared.clone(),
                 timer <- HrTimer::new(),
             }),
             GFP_KERNEL,
@@ -68,17 +68,26 @@ impl<T: Adversary> HrTimerCallback for Sweeper<T> {
         this: ArcBorrow<'_, Self>,
         mut context: HrTimerCallbackContext<'_, Self>,
     ) -> HrTimerRestart {
-        // Tells lockdep that interrupt handlers take it: `try_lock`, as below, does not.
-        drop(this.world.outer_irq.lock());
-        requests::sweep(&this.world, &mut IoCompletionBatch::new(), Place::Interrupt);
-        if this.world.occasion(Place::Interrupt).one_in(8) {
-            // The place where they should end may not be reached.
-            drop(this.world.any_doomed());
+        // This tells lockdep that interrupt handlers take the lock. The `try_lock()` below does
+        // not.
+        drop(this.shared.outer_irq.lock());
+        requests::sweep(
+            &this.shared,
+            &mut IoCompletionBatch::new(),
+            CallSite::Interrupt,
+        );
+        if this.shared.rng_at(CallSite::Interrupt).one_in(8) {
+            // The call site where they should end may not be reached.
+            drop(this.shared.take_to_end());
         }
-        if this.world.occasion(Place::Interrupt).one_in(HOARD) {
-            let requests = this.world.take_hoard();
+        if this
+            .shared
+            .rng_at(CallSite::Interrupt)
+            .one_in(TIMEOUT_SWEEPS)
+        {
+            let requests = this.shared.take_until_timeout();
             let batch = &mut IoCompletionBatch::new();
-            requests::settle(&this.world, requests, batch, Place::Interrupt);
+            requests::finish(&this.shared, requests, batch, CallSite::Interrupt);
         }
         context.forward_now(PERIOD);
         HrTimerRestart::Restart

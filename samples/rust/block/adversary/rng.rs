@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Choices that a seed makes: the same seed makes the same ones again.
+//! A seeded pseudo-random number generator.
 
-/// A sequence of numbers that look random.
+/// A reproducible sequence of pseudo-random numbers.
 #[derive(Clone, Copy)]
-pub(crate) struct Chance(u64);
+pub(crate) struct Rng(u64);
 
 /// Spreads the bits of `number`: the finalizer of `splitmix64`.
 fn mix(number: u64) -> u64 {
@@ -13,34 +13,34 @@ fn mix(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-impl Chance {
-    /// The sequence for a seed.
+impl Rng {
+    /// Returns the sequence of a seed.
     pub(crate) fn new(seed: u64) -> Self {
         Self(mix(seed))
     }
 
-    /// Another sequence for each `branch`, which depends on nothing else that was drawn.
-    pub(crate) fn fork(self, branch: u64) -> Self {
-        Self(mix(self.0 ^ mix(branch.wrapping_add(1))))
+    /// Returns an independent sequence for each `stream`.
+    pub(crate) fn fork(self, stream: u64) -> Self {
+        Self(mix(self.0 ^ mix(stream.wrapping_add(1))))
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
 
-    /// A number below `bound`; zero if there is none.
+    /// Returns a number below `bound`, or zero if `bound` is zero.
     pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.next().checked_rem(bound).unwrap_or(0)
     }
 
-    /// True in one of `times` cases.
+    /// Returns true in one of `times` cases.
     pub(crate) fn one_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// One of `values`, or the default if there are none.
+    /// Returns one of `values`, or the default if there are none.
     pub(crate) fn pick<V: Copy + Default>(&mut self, values: &[V]) -> V {
         let index = self.below(values.len() as u64) as usize;
         values.get(index).copied().unwrap_or_default()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The places where code of a driver runs.
+//! The callbacks and contexts in which code of a driver runs.
 
-use super::chance::Chance;
+use super::rng::Rng;
 use kernel::{
     fmt,
     prelude::*,
@@ -12,17 +12,17 @@ use kernel::{
     }, //
 };
 
-/// A callback, or another place of which a driver has code.
+/// A callback of a driver, or a context that it creates itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Place {
+pub(crate) enum CallSite {
     QueueRq,
     QueueRqs,
     CommitRqs,
     Complete,
-    Expired,
-    Due,
+    TimerExpired,
+    DelayExpired,
     Poll,
-    Tick,
+    QueueTimerExpired,
     Timeout,
     InitHwQueue,
     InitRequest,
@@ -30,32 +30,32 @@ pub(crate) enum Place {
     DropQueueData,
     DropHwData,
     DropRequestData,
-    /// A timer of stock's, in hard interrupt context.
+    /// A timer of the stock abstraction, in hard interrupt context.
     Interrupt,
-    /// A task, with no lock held.
+    /// A task that holds no lock.
     Task,
     Show,
     Store,
     MakeGroup,
     DropItem,
-    DropDirectory,
-    /// Under stock's `SpinLock`.
+    DropGroup,
+    /// A task that holds a stock `SpinLock`.
     UnderSpinLock,
-    /// Under stock's `SpinLockIrq`.
+    /// A holder of a stock `SpinLockIrq`.
     UnderSpinLockIrq,
     InterruptsOff,
 }
 
-impl Place {
+impl CallSite {
     const ALL: &[Self] = &[
         Self::QueueRq,
         Self::QueueRqs,
         Self::CommitRqs,
         Self::Complete,
-        Self::Expired,
-        Self::Due,
+        Self::TimerExpired,
+        Self::DelayExpired,
         Self::Poll,
-        Self::Tick,
+        Self::QueueTimerExpired,
         Self::Timeout,
         Self::InitHwQueue,
         Self::InitRequest,
@@ -69,26 +69,26 @@ impl Place {
         Self::Store,
         Self::MakeGroup,
         Self::DropItem,
-        Self::DropDirectory,
+        Self::DropGroup,
         Self::UnderSpinLock,
         Self::UnderSpinLockIrq,
         Self::InterruptsOff,
     ];
 
-    /// One of them.
-    pub(crate) fn any(chance: &mut Chance) -> Self {
-        let index = chance.below(Self::ALL.len() as u64) as usize;
+    /// Returns a random one.
+    pub(crate) fn any(rng: &mut Rng) -> Self {
+        let index = rng.below(Self::ALL.len() as u64) as usize;
         Self::ALL.get(index).copied().unwrap_or(Self::Task)
     }
 
-    /// Whether no task can wait here: in a callback of the block layer or of its abstractions, in
-    /// an interrupt, under a spinlock, or with interrupts off.
-    pub(crate) fn is_no_task(self) -> bool {
-        let place = self as u8;
-        place <= Self::Interrupt as u8 || place >= Self::UnderSpinLock as u8
+    /// Whether no task may block here: in a callback of the block layer or of its abstractions, in
+    /// an interrupt, under a spinlock, or with interrupts disabled.
+    pub(crate) fn is_atomic(self) -> bool {
+        let site = self as u8;
+        site <= Self::Interrupt as u8 || site >= Self::UnderSpinLock as u8
     }
 
-    /// Counts that the driver did something here.
+    /// Counts that the driver misused something here.
     pub(crate) fn reached(self) {
         if let Some(counts) = COUNTS.get(self as usize) {
             counts.reached.fetch_add(1, Relaxed);
@@ -102,26 +102,26 @@ impl Place {
         }
     }
 
-    /// Says of each place how often the driver did something there, and dropped a handle.
+    /// Writes how often each was reached, and how many handles were dropped there.
     pub(crate) fn write_counts(to: &mut impl fmt::Write) -> Result {
-        for (place, counts) in Self::ALL.iter().zip(&COUNTS) {
+        for (site, counts) in Self::ALL.iter().zip(&COUNTS) {
             let (reached, drops) = (counts.reached.load(Relaxed), counts.drops.load(Relaxed));
-            writeln!(to, "{place:?} {reached} {drops}")?;
+            writeln!(to, "{site:?} {reached} {drops}")?;
         }
         Ok(())
     }
 }
 
-/// What was done in a place since the module was loaded.
+/// The counters of a call site since the module was loaded.
 struct Counts {
     reached: Atomic<u32>,
     drops: Atomic<u32>,
 }
 
-/// That of each place.
-static COUNTS: [Counts; Place::ALL.len()] = [const {
+/// The counters of all call sites.
+static COUNTS: [Counts; CallSite::ALL.len()] = [const {
     Counts {
         reached: Atomic::new(0),
         drops: Atomic::new(0),
     }
-}; Place::ALL.len()];
+}; CallSite::ALL.len()];
