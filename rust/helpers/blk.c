@@ -121,6 +121,16 @@ __rust_helper unsigned int rust_helper_blk_online_nodes(void)
 	return nr_online_nodes;
 }
 
+__rust_helper unsigned int rust_helper_blk_possible_cpus(void)
+{
+	return num_possible_cpus();
+}
+
+__rust_helper bool rust_helper_blk_cpu_possible(unsigned int cpu)
+{
+	return cpu_possible(cpu);
+}
+
 __rust_helper bool rust_helper_blk_owner_stays(struct module *owner)
 {
 #ifdef CONFIG_MODULES

@@ -9,11 +9,16 @@
 
 use crate::{
     bindings,
+    cpu::nr_cpu_ids,
     prelude::*,
     sync::atomic::{
         Atomic,
         Relaxed, //
     },
+};
+use core::{
+    ops::Range,
+    slice, //
 };
 
 /// The most hardware queues there can be: C packs their index into 16 bits.
@@ -33,6 +38,18 @@ const MAX_QUEUES: u32 = 1 << 16;
 pub fn online_nodes() -> u32 {
     // SAFETY: The helper reads a number.
     unsafe { bindings::blk_online_nodes() }
+}
+
+/// Returns the number of CPUs that can be online at the same time.
+pub(super) fn possible_cpus() -> u32 {
+    // SAFETY: The helper reads a number.
+    unsafe { bindings::blk_possible_cpus() }
+}
+
+/// Whether a CPU can be online.
+fn is_possible(cpu: usize) -> bool {
+    // SAFETY: The helper reads a bit. No mask has fewer bits than there are CPU ids.
+    unsafe { bindings::blk_cpu_possible(cpu as u32) }
 }
 
 /// What a hardware queue is for.
@@ -70,6 +87,10 @@ impl QueueType {
 
 /// How many hardware queues there are of each kind.
 ///
+/// There are at most as many of a kind as CPUs are possible. A larger number is reduced to that. So
+/// each queue serves a CPU: C's kyber scheduler frees a pointer that it has not initialized when it
+/// leaves a queue that serves none (patches/upstream/sbitmap-empty-hint.patch).
+///
 /// # Examples
 ///
 /// ```
@@ -81,8 +102,7 @@ impl QueueType {
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct QueueCounts {
-    /// Queues for all that the others do not take: at least one. More than there are CPUs is taken
-    /// as one for each.
+    /// Queues for all requests that the other kinds do not take. At least one.
     pub default: u32,
     /// Queues for reads only.
     pub read: u32,
@@ -113,12 +133,13 @@ impl QueueCounts {
         }
     }
 
-    /// What will be made of these counts on a machine with `cpus` CPUs, in a tag set that has the
+    /// What will be made of these counts on a machine with `cpus` possible CPUs, in a tag set with the
     /// first `maps` maps.
     pub(super) fn validate(self, cpus: u32, maps: u32) -> Result<Self> {
         let valid = Self {
             default: self.default.min(cpus),
-            ..self
+            read: self.read.min(cpus),
+            poll: self.poll.min(cpus),
         };
         if valid.default == 0 || valid.maps() > maps {
             return Err(EINVAL);
@@ -158,6 +179,23 @@ impl QueueCounts {
                 read: 0,
                 poll: 0,
             })
+    }
+}
+
+/// Makes sure that each of `queues` is mapped to a possible CPU.
+///
+/// `blk_mq_map_queues()` maps all CPUs to the first queue when it is out of memory.
+fn complete(map: &mut [u32], queues: Range<u32>, possible: impl Fn(usize) -> bool) {
+    let serves = |queue| {
+        let mut entries = map.iter().enumerate();
+        entries.any(|(cpu, &entry)| entry == queue && possible(cpu))
+    };
+    if queues.clone().all(serves) {
+        return;
+    }
+    let entries = map.iter_mut().enumerate().filter(|(cpu, _)| possible(*cpu));
+    for ((_, entry), queue) in entries.zip(queues.cycle()) {
+        *entry = queue;
     }
 }
 
@@ -253,6 +291,12 @@ impl QueueMaps {
             if queues > 0 {
                 // SAFETY: The map has room for all CPUs, as `nr_maps` says that it is in use.
                 unsafe { bindings::blk_mq_map_queues(map) };
+                // SAFETY: By the safety requirements.
+                let entries = unsafe { (*map).mq_map };
+                // SAFETY: The map has an entry for each CPU id, and the caller may write them.
+                let entries =
+                    unsafe { slice::from_raw_parts_mut(entries, nr_cpu_ids() as usize) };
+                complete(entries, offset..offset.saturating_add(queues), is_possible);
             }
         }
         self.mapped.store(counts);
@@ -287,9 +331,26 @@ mod tests {
         assert_eq!(counts(0, 0, 1).validate(4, 3), Err(EINVAL));
         assert_eq!(counts(1, 0, 1).validate(4, 2), Err(EINVAL));
         assert_eq!(counts(1, 1, 0).validate(4, 1), Err(EINVAL));
-        assert_eq!(counts(1, u32::MAX, 1).validate(4, 3), Err(EINVAL));
-        assert_eq!(counts(1, 0, MAX_QUEUES).validate(4, 3), Err(EINVAL));
-        assert!(counts(1, 0, MAX_QUEUES - 1).validate(4, 3).is_ok());
+        assert_eq!(counts(1, u32::MAX, 5).validate(4, 3), Ok(counts(1, 4, 4)));
+        let cpus = MAX_QUEUES - 1;
+        assert_eq!(counts(1, 1, cpus).validate(cpus, 3), Err(EINVAL));
+        assert!(counts(1, 0, cpus).validate(cpus, 3).is_ok());
+    }
+
+    #[test]
+    fn each_queue_serves_a_cpu() {
+        // What C makes of it when it is out of memory.
+        let mut map = [2, 2, 2, 2, 2];
+        complete(&mut map, 2..4, |cpu| cpu % 2 == 0);
+        assert_eq!(map, [2, 2, 3, 2, 2]);
+        // A map that is complete stays.
+        let mut map = [3, 3, 2, 2];
+        complete(&mut map, 2..4, |_| true);
+        assert_eq!(map, [3, 3, 2, 2]);
+        // An entry of a CPU that is not possible does not count.
+        let mut map = [2, 3, 2, 2];
+        complete(&mut map, 2..4, |cpu| cpu != 1);
+        assert_eq!(map, [2, 3, 3, 2]);
     }
 
     #[test]

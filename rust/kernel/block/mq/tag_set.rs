@@ -8,6 +8,7 @@ use super::{
     disk_data::DiskData,
     hw_queue::HwDataList,
     pdu::cmd_size,
+    queue_map::possible_cpus,
     tag_set_inner::TagSetInner,
     vtable::Vtable, //
     Context,
@@ -16,7 +17,6 @@ use super::{
 };
 use crate::{
     bindings,
-    cpu::nr_cpu_ids,
     error::to_result,
     late_drop::{
         self,
@@ -127,7 +127,7 @@ impl<T: Operations> TagSet<T> {
         options: TagSetOptions,
         data: impl PinInit<T::TagSetData, Error>,
     ) -> Result<Arc<Self>> {
-        let counts = options.queues.validate(nr_cpu_ids(), Self::MOST_MAPS)?;
+        let counts = options.queues.validate(possible_cpus(), Self::MOST_MAPS)?;
         let pin = ModulePin::new(this_module::<T::OwnerModule>())?;
         let set = LateDrop::new(
             pin,
@@ -185,7 +185,7 @@ impl<T: Operations> TagSet<T> {
     pub fn set_queue_counts(&self, counts: QueueCounts) -> Result {
         // SAFETY: By the invariants of `Set`; the field does not change any more.
         let maps = unsafe { (*self.set.inner.get()).nr_maps };
-        let counts = counts.validate(nr_cpu_ids(), maps)?;
+        let counts = counts.validate(possible_cpus(), maps)?;
         let total = counts.total().ok_or(EINVAL)?.try_into()?;
         late_drop::can_wait()?;
 
@@ -283,9 +283,6 @@ impl<T: Operations> PinnedDrop for Set<T> {
     }
 }
 
-#[cfg(CONFIG_RUST_KUNIT_TESTS)]
-mod tests;
-
 /// How to make a [`TagSet`](super::TagSet).
 ///
 /// # Examples
@@ -379,3 +376,6 @@ impl TagSetOptions {
             | bit(self.shared_bitmap, bindings::BLK_MQ_F_TAG_HCTX_SHARED)
     }
 }
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod tests;

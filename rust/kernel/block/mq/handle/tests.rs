@@ -16,7 +16,6 @@ mod suite {
     };
     use crate::{
         error::from_err_ptr,
-        prelude::*,
         sync::{
             atomic::{
                 Atomic,

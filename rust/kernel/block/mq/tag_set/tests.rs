@@ -209,6 +209,46 @@ mod suite {
     }
 
     #[test]
+    fn each_hardware_queue_serves_a_cpu() -> Result {
+        let many = 2 * possible_cpus() + 1;
+        let queues = QueueCounts {
+            default: many,
+            read: many,
+            ..QueueCounts::default()
+        };
+        let options = TagSetOptions {
+            queues,
+            ..TagSetOptions::default()
+        };
+        let tags = TagSet::<Driver>::new(options, Ok(()))?;
+        let data = KBox::pin_init(tags.disk_data(Ok(())), GFP_KERNEL)?;
+        let data_ptr = ptr::from_ref(&*data).cast_mut().cast();
+        // SAFETY: The tag set and the data outlive the queue, which is destroyed below.
+        let queue = from_err_ptr(tags.with_fixed_queues(|set| unsafe {
+            bindings::blk_mq_alloc_queue(set, ptr::null_mut(), data_ptr)
+        }))?;
+
+        // SAFETY: The queue is valid, and has as many hardware queues as the tag set.
+        let hctxs = unsafe { (*queue).queue_hw_ctx };
+        let total = tags.queue_counts().total().unwrap_or(0) as usize;
+        let without_cpu = (0..total).filter(|&index| {
+            // SAFETY: There are `total` pointers.
+            let hctx = unsafe { *hctxs.add(index) };
+            // SAFETY: Each points to a hardware queue of the queue.
+            unsafe { (*hctx).nr_ctx == 0 }
+        });
+        let without_cpu = without_cpu.count();
+
+        // SAFETY: The queue is ours, and not used again.
+        tags.with_fixed_queues(|_| unsafe { bindings::blk_mq_destroy_queue(queue) });
+        // SAFETY: As above.
+        unsafe { bindings::blk_put_queue(queue) };
+        assert!(total > 0);
+        assert_eq!(without_cpu, 0);
+        Ok(())
+    }
+
+    #[test]
     fn the_queues_of_a_frozen_disk_are_left_alone_while_they_change() -> Result {
         let tags = TagSet::<Driver>::new(TagSetOptions::default(), Ok(()))?;
         let data = KBox::pin_init(tags.disk_data(Ok(())), GFP_KERNEL)?;
