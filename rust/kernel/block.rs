@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The block layer, as seen by a driver that serves I/O.
+//! The block layer, for drivers of block devices.
 //!
-//! A driver implements [`mq::Operations`], makes a [`mq::TagSet`] that holds the requests, builds a
-//! [`GenDisk`](gendisk::GenDisk) on it, then adds the disk to the system. From then on the block
-//! layer hands it requests, each one an owned value that is started, served and ended.
+//! A driver implements [`mq::Operations`], creates an [`mq::TagSet`] that holds the requests,
+//! builds a [`GenDisk`](gendisk::GenDisk) on it, then adds the disk to the system. The block layer
+//! then passes requests to the driver, each one an owned value that is started, processed and
+//! ended.
 //!
-//! Positions and lengths on a disk are counted in units of 512 bytes everywhere, whatever the
+//! Positions and lengths on a disk are counted in units of 512 bytes everywhere, regardless of the
 //! block size of the disk; see [`Sector`] and [`Sectors`].
 //!
 //! C headers: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h),
@@ -39,6 +40,6 @@ pub use self::{
 
 use crate::prelude::*;
 
-// `sector` imports nothing of the kernel, so that it can be tested on any machine.
+// `sector` imports only `core`, so that it can be tested on any machine.
 static_assert!(SECTOR_SHIFT == crate::bindings::SECTOR_SHIFT);
 static_assert!(SECTOR_SIZE == crate::bindings::SECTOR_SIZE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The places of a disk that are known to be bad.
+//! The bad blocks of a disk.
 //!
 //! C header: [`include/linux/badblocks.h`](srctree/include/linux/badblocks.h)
 
@@ -19,15 +19,15 @@ use core::{
     ptr::NonNull, //
 };
 
-/// The table of the bad places of a disk: C's `struct badblocks`.
+/// The table of the bad blocks of a disk: C's `struct badblocks`.
 ///
-/// It has room for [`BadBlocks::CAPACITY`] entries, each of up to 512 sectors that follow each
-/// other; a longer place takes several. Changes exclude each other. Looking up takes no lock, so it
-/// may be done anywhere; not so with `CONFIG_PREEMPT_RT`, where looking up and changing may sleep.
+/// It has room for [`BadBlocks::CAPACITY`] entries, each of up to 512 contiguous sectors; a longer
+/// range takes several entries. Writers exclude each other. Look-ups take no lock and may be done
+/// in any context; with `CONFIG_PREEMPT_RT`, look-ups and changes may sleep.
 ///
 /// # Invariants
 ///
-/// The table at `table` is initialised, and in use without a shift.
+/// `table` points to an initialised table, which is enabled with a shift of zero.
 ///
 /// # Examples
 ///
@@ -47,55 +47,55 @@ pub struct BadBlocks {
     table: NonNull<bindings::badblocks>,
 }
 
-// SAFETY: A table belongs to no thread.
+// SAFETY: A table is not tied to a thread.
 unsafe impl Send for BadBlocks {}
 
-// SAFETY: C locks the table against changes, and finds out that one came between when looking up.
+// SAFETY: C takes a lock to change the table, and look-ups detect concurrent changes.
 unsafe impl Sync for BadBlocks {}
 
-/// The first position that the table has no bits for.
+/// The first position that an entry cannot encode.
 const END: Sector = Sector(1 << 54);
 
-/// Where the position stands in an entry; below it is the length, less by one.
+/// The shift of the position in an entry; the bits below hold the length minus one.
 const POSITION_SHIFT: u32 = 9;
 
-/// Where a range that is to be recorded ends, as far as it can be.
+/// Returns the end of a range that is to be recorded, at most `END`.
 fn end(at: Sector, len: Sectors) -> Sector {
     (at + len).min(END)
 }
 
 impl BadBlocks {
-    /// How many entries a table has room for.
+    /// The number of entries that a table has room for.
     pub const CAPACITY: usize = crate::page::PAGE_SIZE / size_of::<u64>();
 
-    /// Makes an empty table. May sleep.
+    /// Creates an empty table. May sleep.
     ///
     /// # Errors
     ///
-    /// `ENOMEM`.
+    /// `ENOMEM` if out of memory.
     pub fn new() -> Result<Self> {
-        // SAFETY: Nothing is asked of the caller.
+        // SAFETY: The helper has no requirements.
         let table = unsafe { bindings::badblocks_alloc() };
-        // INVARIANT: The helper has initialised it so.
+        // INVARIANT: The helper has initialised the table and enabled it with a shift of zero.
         Ok(Self {
             table: NonNull::new(table).ok_or(ENOMEM)?,
         })
     }
 
-    /// Records that `len` sectors from `at` on are bad.
+    /// Marks `len` sectors from `at` on as bad.
     ///
     /// # Errors
     ///
-    /// - `EINVAL` if there are no such sectors; nothing is recorded then.
-    /// - `ENOSPC` if the table is full, or the end of the range beyond sector 2^54. A part of the
-    ///   range may have been recorded.
+    /// - `EINVAL` if the range is empty; nothing is recorded then.
+    /// - `ENOSPC` if the table is full, or the range ends beyond sector 2^54. A part of the range
+    ///   may have been recorded.
     pub fn set(&self, at: Sector, len: Sectors) -> Result {
         if len == Sectors::ZERO {
             return Err(EINVAL);
         }
         let fits = end(at, len) - at;
-        // SAFETY: By the type invariant. C refuses an empty range, and this one ends where the
-        // positions of entries do.
+        // SAFETY: By the type invariant. C rejects an empty range, and this one does not end beyond
+        // the positions that entries can encode.
         let recorded = unsafe { bindings::badblocks_set(self.table.as_ptr(), at.0, fits.0) };
         if recorded && fits == len {
             Ok(())
@@ -104,14 +104,14 @@ impl BadBlocks {
         }
     }
 
-    /// Records that `len` sectors from `at` on are good, whether they were bad before or not.
+    /// Marks `len` sectors from `at` on as good, including sectors that were not bad.
     ///
     /// # Errors
     ///
-    /// - `EINVAL` if there are no such sectors.
-    /// - `ENOSPC` if the range is the middle of an entry, and the table has no room for what is
-    ///   left of it. Nothing changes then.
-    /// - `EBUSY` where interrupts are disabled, since C would enable them.
+    /// - `EINVAL` if the range is empty.
+    /// - `ENOSPC` if the range is in the middle of an entry, and the table has no room for the two
+    ///   remainders of the entry. Nothing changes then.
+    /// - `EBUSY` if interrupts are disabled, since C would enable them.
     ///
     /// # Examples
     ///
@@ -138,7 +138,7 @@ impl BadBlocks {
             return Err(EINVAL);
         }
         let end = end(at, len);
-        // C counts what it clears in `int`, so it is given no more than an entry.
+        // C counts the cleared sectors in `int`, so each call clears at most one entry.
         for bad in self.after(at).take_while(|bad| bad.start < end) {
             let start = bad.start.max(at);
             let len = bad.end.min(end) - start;
@@ -148,9 +148,9 @@ impl BadBlocks {
         Ok(())
     }
 
-    /// Looks for a bad sector among `len` of them from `at` on.
+    /// Returns the first entry that has a bad sector in the `len` sectors from `at` on.
     ///
-    /// Returns the first entry with one, all of it, also what lies outside of the range.
+    /// The range returned is the whole entry, including sectors outside the range that was given.
     pub fn first(&self, at: Sector, len: Sectors) -> Option<Range<Sector>> {
         let end = at + len;
         self.after(at)
@@ -158,14 +158,14 @@ impl BadBlocks {
             .filter(|bad| bad.start < end && at < end)
     }
 
-    /// The entries in order.
+    /// Returns the entries in order.
     ///
-    /// A change that comes meanwhile may show in those that are left.
+    /// Concurrent changes may be visible in the entries that are still to be returned.
     pub fn iter(&self) -> impl Iterator<Item = Range<Sector>> + '_ {
         self.after(Sector(0))
     }
 
-    /// The entries that end after `at`.
+    /// Returns the entries that end after `at`.
     fn after(&self, mut at: Sector) -> impl Iterator<Item = Range<Sector>> + '_ {
         iter::from_fn(move || {
             let bad = self.next(at)?;
@@ -174,9 +174,9 @@ impl BadBlocks {
         })
     }
 
-    /// The first entry that ends after `at`, as the table was at some moment.
+    /// Returns the first entry that ends after `at`, from a consistent state of the table.
     ///
-    /// C's `badblocks_check` is no use: it counts in `int`, and goes astray in long ranges.
+    /// C's `badblocks_check` counts in `int` and fails on long ranges.
     fn next(&self, at: Sector) -> Option<Range<Sector>> {
         let table = self.table.as_ptr();
         loop {
@@ -190,7 +190,7 @@ impl BadBlocks {
         }
     }
 
-    /// As [`Self::next`], but may find anything if the table changes meanwhile.
+    /// Searches like [`Self::next`], but the result is arbitrary if the table changes meanwhile.
     fn search(&self, at: Sector) -> Option<Range<Sector>> {
         let (mut low, mut high) = (0, self.count());
         let mut found = None;
@@ -207,14 +207,14 @@ impl BadBlocks {
         found
     }
 
-    /// How many entries there are, at most [`Self::CAPACITY`].
+    /// Returns the number of entries, at most [`Self::CAPACITY`].
     fn count(&self) -> usize {
         // SAFETY: By the type invariant.
         let count = unsafe { bindings::badblocks_count(self.table.as_ptr()) };
         usize::try_from(count).map_or(0, |count| count.min(Self::CAPACITY))
     }
 
-    /// Entry `index`, or anything if there are not so many.
+    /// Returns entry `index`, or an arbitrary range if the table has fewer entries.
     fn entry(&self, index: usize) -> Range<Sector> {
         let index = index.min(Self::CAPACITY - 1);
         // SAFETY: By the type invariant, there is room for [`Self::CAPACITY`] entries.
@@ -227,7 +227,7 @@ impl BadBlocks {
 
 impl Drop for BadBlocks {
     fn drop(&mut self) {
-        // SAFETY: By the type invariant, and it is not used any more.
+        // SAFETY: By the type invariant, and the table is not used any more.
         unsafe { bindings::badblocks_free(self.table.as_ptr()) };
     }
 }
@@ -240,7 +240,7 @@ mod tests {
     const ALL: Sectors = Sectors(u64::MAX);
 
     #[test]
-    fn long_places_take_several_entries() -> Result {
+    fn long_ranges_take_several_entries() -> Result {
         let bad = BadBlocks::new()?;
         bad.set(Sector(1), Sectors(1000))?;
         bad.clear(Sector(3), Sectors(2))?;
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_recorded_is_refused() -> Result {
+    fn unrecordable_ranges_are_rejected() -> Result {
         let bad = BadBlocks::new()?;
         assert_eq!(bad.set(Sector(1), Sectors::ZERO), Err(EINVAL));
         assert_eq!(bad.clear(Sector(1), Sectors::ZERO), Err(EINVAL));
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_table_takes_no_more() -> Result {
+    fn a_full_table_rejects_entries() -> Result {
         let bad = BadBlocks::new()?;
         for entry in 0..BadBlocks::CAPACITY as u64 {
             bad.set(Sector(entry * 10), Sectors(3))?;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A disk: built, then added, on the system until dropped.
+//! A disk: built, then added to the system until dropped.
 //!
-//! The two steps are apart because I/O runs before adding returns: the block layer looks for
-//! partitions. So whatever the driver needs for I/O has to be there when the disk is built.
+//! The two steps are separate because the block layer submits I/O before adding returns: it scans
+//! for partitions. Everything that the driver needs for I/O must exist when the disk is built.
 //!
 //! C header: [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a disk can do, which bounds the requests it gets.
+//! Queue limits, which describe the capabilities of a disk.
 //!
 //! C header: [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
 
@@ -14,16 +14,16 @@ use crate::{
     prelude::*, //
 };
 
-// `rust/helpers/blk.c` pins these bits of `blk_features_t`.
+// `rust/helpers/blk.c` asserts that these are the bits of `blk_features_t`.
 const FEATURE_WRITE_CACHE: u32 = 1 << 0;
 const FEATURE_FUA: u32 = 1 << 1;
 const FEATURE_ROTATIONAL: u32 = 1 << 2;
 const FEATURE_ZONED: u32 = 1 << 10;
 
-/// The limits of a disk: C's `struct queue_limits`, as far as drivers have needed it.
+/// The limits of a disk: the fields of C's `struct queue_limits` that drivers have needed so far.
 ///
-/// A zero leaves the choice to the block layer. Limits that contradict each other are found when
-/// the disk is built, which then fails with `EINVAL`.
+/// Zero leaves the choice to the block layer. Limits that contradict each other make building the
+/// disk fail with `EINVAL`.
 ///
 /// # Examples
 ///
@@ -40,59 +40,60 @@ const FEATURE_ZONED: u32 = 1 << 10;
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct QueueLimits {
-    /// The smallest unit that can be addressed, in bytes: a power of two from 512 to 65536. More
-    /// than a page needs transparent huge pages in the kernel. Zero means 512.
+    /// The smallest addressable unit in bytes: a power of two from 512 to 65536. More than a page
+    /// needs transparent huge pages in the kernel. Zero means 512.
     pub logical_block_size: u32,
-    /// The smallest unit that is written without reading, in bytes: a power of two. Raised to the
-    /// logical block size.
+    /// The smallest unit in bytes that the disk writes without read-modify-write: a power of two.
+    /// Raised to the logical block size.
     pub physical_block_size: u32,
-    /// The smallest I/O that is good, in bytes. Raised to the physical block size.
+    /// The preferred minimum I/O size in bytes. Raised to the physical block size.
     pub io_min: u32,
-    /// The I/O size that is best, in bytes, if there is one.
+    /// The optimal I/O size in bytes, if there is one.
     pub io_opt: u32,
-    /// The longest request. Zero means 255 sectors; less than a page or a logical block is refused.
+    /// The longest request. Zero means 255 sectors; less than a page or a logical block is
+    /// rejected.
     pub max_hw_sectors: Sectors,
-    /// Requests do not cross a multiple of this length.
+    /// A request does not cross a multiple of this length.
     pub chunk_sectors: Sectors,
-    /// The most segments of memory in one request. Zero means 128.
+    /// The maximum number of segments in a request. Zero means 128.
     pub max_segments: u16,
-    /// The longest segment of memory, in bytes. Zero means 65536; less than 4096 is refused, unless
-    /// there is a [`Self::virt_boundary_mask`].
+    /// The longest segment in bytes. Zero means 65536; less than 4096 is rejected, unless
+    /// [`Self::virt_boundary_mask`] is set.
     pub max_segment_size: u32,
-    /// Within a request, segments meet only where the address has none of these bits set. Zero
-    /// means anywhere.
+    /// Segments of a request begin and end at addresses with none of these bits set, except the
+    /// start of the first segment and the end of the last. Zero means no restriction.
     pub virt_boundary_mask: usize,
-    /// The bits that must be clear in the address and length of a segment of memory, in bytes.
-    /// With less than 511, a segment may begin or end inside a sector; more than a page is refused.
+    /// The bits that must be clear in the address and length in bytes of a segment. If it is less
+    /// than 511, a segment may begin or end inside a sector; more than a page is rejected.
     pub dma_alignment: u32,
-    /// The longest discard. Zero means that the disk takes none.
+    /// The longest discard. Zero means that the disk does not support discard.
     pub max_hw_discard_sectors: Sectors,
-    /// The unit of discard, in bytes.
+    /// The granularity of discard in bytes.
     pub discard_granularity: u32,
-    /// The longest request to write zeroes. Zero means that the disk takes none.
+    /// The longest Write Zeroes request. Zero means that the disk does not support it.
     pub max_write_zeroes_sectors: Sectors,
-    /// The disk loses what it was given last when the power fails, unless flushed.
+    /// The disk has a volatile write cache: data that is not flushed is lost on power failure.
     pub write_cache: bool,
-    /// A single write can go past the cache; used with [`Self::write_cache`] only.
+    /// A single write can bypass the cache (FUA); used only with [`Self::write_cache`].
     pub fua: bool,
-    /// The disk seeks.
+    /// The disk is a rotational medium.
     pub rotational: bool,
-    /// The disk is zoned, `chunk_sectors` being the length of a zone. As long as a disk here cannot
-    /// report its zones, which the block layer relies on, such a disk is not built.
+    /// The disk is zoned, with `chunk_sectors` as the zone size. The block layer relies on zone
+    /// reports, which are not supported here yet, so such a disk is rejected.
     pub zoned: bool,
-    /// The most zones open at once. Zero means no limit, and is the only value without zones.
+    /// The maximum number of open zones. Zero means no limit, and is required without zones.
     pub max_open_zones: u32,
-    /// The most zones active at once. Zero means no limit, and is the only value without zones.
+    /// The maximum number of active zones. Zero means no limit, and is required without zones.
     pub max_active_zones: u32,
-    /// The longest append to a zone. Zero means that the block layer makes one from writes.
+    /// The longest zone append. Zero means that the block layer emulates zone append by writes.
     pub max_hw_zone_append_sectors: Sectors,
 }
 
-/// The shortest that the longest segment may be, in bytes: C's `BLK_MIN_SEGMENT_SIZE`.
+/// The smallest valid maximum segment size in bytes: C's `BLK_MIN_SEGMENT_SIZE`.
 const MIN_SEGMENT_SIZE: u32 = 4096;
 
 impl QueueLimits {
-    /// Refuses with `EINVAL` what C would warn about. C refuses the rest without a warning.
+    /// Rejects with `EINVAL` what C would warn about. C rejects the rest without a warning.
     pub(crate) fn validate(&self) -> Result {
         let block = self.logical_block_size.max(1 << SECTOR_SHIFT);
         let least = Sectors::from_bytes(u64::from(block).max(PAGE_SIZE as u64));
@@ -109,7 +110,7 @@ impl QueueLimits {
         }
     }
 
-    /// The limits for C.
+    /// Returns the limits as C's structure.
     pub(crate) fn as_raw(&self) -> bindings::queue_limits {
         bindings::queue_limits {
             features: self.features(),
@@ -148,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_asked_is_all_zero() {
+    fn default_limits_are_all_zero() {
         let raw = QueueLimits::default().as_raw();
         assert_eq!(raw.features, 0);
         assert_eq!(raw.logical_block_size, 0);

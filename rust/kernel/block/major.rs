@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A block major number of one's own.
+//! Registration of block major numbers.
 //!
 //! C header: [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
 
@@ -12,14 +12,14 @@ use crate::{
     sync::Arc, //
 };
 
-/// The longest name that `/proc/devices` holds, in bytes without the terminating NUL.
+/// The longest name that `/proc/devices` can show, in bytes without the terminating NUL.
 const NAME_MAX: usize = 15;
 
 /// A block major number, registered under a name in `/proc/devices` until dropped.
 ///
-/// Disks that take their numbers from it share ownership, so it is never given up under them. The
-/// last handle may be dropped anywhere; where waiting is impossible, a worker gives the number up a
-/// little later.
+/// A disk that uses the number holds a reference, so the number stays registered while the disk is
+/// on the system. The last reference may be dropped in any context; where the caller cannot sleep,
+/// a work item unregisters the number.
 ///
 /// # Examples
 ///
@@ -34,22 +34,22 @@ pub struct BlockMajor {
     registration: LateDrop<Registration>,
 }
 
-/// A registration, whose drop may sleep.
+/// A registration of a number. Dropping it may sleep.
 ///
 /// # Invariants
 ///
 /// `number` is registered under `name`, which ends with NUL.
 struct Registration {
     number: u32,
-    /// A copy, since a worker may need it when the driver's module is gone.
+    /// A copy, since a work item may need it after the driver's module was unloaded.
     name: [c_char; NAME_MAX + 1],
 }
 
 impl BlockMajor {
     /// Registers a free major number under `name`.
     ///
-    /// Fails with `EINVAL` if the name is longer than 15 bytes, `EBUSY` if no number is free,
-    /// `ENOMEM` if memory is short.
+    /// Fails with `EINVAL` if the name is longer than 15 bytes, `EBUSY` if no number is free, or
+    /// `ENOMEM` if out of memory.
     pub fn register(name: &'static CStr) -> Result<Arc<Self>> {
         if name.to_bytes().len() > NAME_MAX {
             return Err(EINVAL);
@@ -59,17 +59,18 @@ impl BlockMajor {
             *to = *from as c_char;
         }
         let pin = ModulePin::of_this_code()?;
-        // SAFETY: The name is a valid string, which C copies; no number is asked for, and no probe
-        // function is given.
+        // SAFETY: The name is a valid string, which C copies. Zero requests a free number, and
+        // there is no probe function.
         let number = unsafe { bindings::__register_blkdev(0, name.as_char_ptr(), None) };
         let number = u32::try_from(number).map_err(|_| Error::from_errno(number))?;
-        // INVARIANT: Just registered. If an allocation fails, it is dropped again.
+        // INVARIANT: The number was just registered. If an allocation below fails, it is
+        // unregistered.
         let registration = Registration { number, name: copy };
         let registration = LateDrop::new(pin, Ok(registration), GFP_KERNEL)?;
         Ok(Arc::new(Self { registration }, GFP_KERNEL)?)
     }
 
-    /// The number.
+    /// Returns the major number.
     pub fn number(&self) -> u32 {
         self.registration.number
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Places on a disk, counted in units of 512 bytes.
+//! Positions on a disk in units of 512 bytes.
 //!
-//! A [`Sector`] says where, a [`Sectors`] says how much. Only the sums that make sense exist:
-//! a position plus a length is a position, the difference of two positions is a length.
-//! Arithmetic saturates, so no input makes it panic or wrap.
+//! A [`Sector`] is a position, a [`Sectors`] is a length. Only meaningful operations are defined: a
+//! position plus a length is a position, and the difference of two positions is a length.
+//! Arithmetic saturates, so it never panics or wraps.
 //!
-//! This file needs nothing but `core`.
+//! This file depends only on `core`.
 
 use core::ops::{
     Add,
@@ -37,7 +37,7 @@ pub const SECTOR_SIZE: u32 = 1 << SECTOR_SHIFT;
 pub struct Sector(pub u64);
 
 impl Sector {
-    /// The distance from the start of the disk in bytes, or `u64::MAX` if that is too far to count.
+    /// Returns the offset from the start of the disk in bytes, or `u64::MAX` if it does not fit.
     #[inline]
     pub const fn bytes(self) -> u64 {
         self.0.saturating_mul(SECTOR_SIZE as u64)
@@ -60,7 +60,7 @@ impl AddAssign<Sectors> for Sector {
     }
 }
 
-/// The length from an earlier position to a later one; nothing if they are the other way round.
+/// Returns the length from an earlier position to a later one, or zero if the order is reversed.
 impl Sub for Sector {
     type Output = Sectors;
 
@@ -79,7 +79,7 @@ impl Sub for Sector {
 ///
 /// assert_eq!(Sectors::from_bytes(4096), Sectors(8));
 /// assert_eq!(Sectors::from_mebibytes(1).bytes(), 1 << 20);
-/// // A part of a sector does not count.
+/// // A partial sector does not count.
 /// assert_eq!(Sectors::from_bytes(1023), Sectors(1));
 /// ```
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -87,29 +87,29 @@ impl Sub for Sector {
 pub struct Sectors(pub u64);
 
 impl Sectors {
-    /// No length at all.
+    /// A length of zero.
     pub const ZERO: Self = Self(0);
 
-    /// The number of whole sectors in `bytes`.
+    /// Returns the number of whole sectors in `bytes`.
     #[inline]
     pub const fn from_bytes(bytes: u64) -> Self {
         Self(bytes >> SECTOR_SHIFT)
     }
 
-    /// The number of sectors in `mebibytes` units of 1048576 bytes, or the greatest number there
-    /// is if that is less.
+    /// Returns the number of sectors in `mebibytes` units of 1048576 bytes, or `u64::MAX` if it
+    /// does not fit.
     #[inline]
     pub const fn from_mebibytes(mebibytes: u64) -> Self {
         Self(mebibytes.saturating_mul(1 << (20 - SECTOR_SHIFT)))
     }
 
-    /// The length in bytes, or `u64::MAX` if it is too long to count.
+    /// Returns the length in bytes, or `u64::MAX` if it does not fit.
     #[inline]
     pub const fn bytes(self) -> u64 {
         self.0.saturating_mul(SECTOR_SIZE as u64)
     }
 
-    /// The number of sectors as C's limits count it, or `u32::MAX` if that is less.
+    /// Returns the number of sectors as C's limits count it, or `u32::MAX` if it does not fit.
     #[inline]
     pub const fn to_u32(self) -> u32 {
         if self.0 > u32::MAX as u64 {
@@ -129,7 +129,7 @@ impl Add for Sectors {
     }
 }
 
-/// What is left of a length after taking another from it; nothing if it was the shorter one.
+/// Returns the difference of two lengths, or zero if the second is longer.
 impl Sub for Sectors {
     type Output = Sectors;
 

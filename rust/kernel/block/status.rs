@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! How an I/O failed.
+//! The status of an I/O.
 //!
 //! C header: [`include/linux/blk_types.h`](srctree/include/linux/blk_types.h)
 
@@ -10,16 +10,16 @@ use crate::{
 };
 use core::num::NonZeroU8;
 
-/// The outcome of an I/O: `Ok` is C's `BLK_STS_OK`.
+/// The result of an I/O: `Ok` is C's `BLK_STS_OK`.
 pub type BlkResult<T = ()> = core::result::Result<T, BlkStatus>;
 
-/// The way an I/O failed: a `blk_status_t` that is not `BLK_STS_OK`.
+/// The error status of an I/O: a `blk_status_t` other than `BLK_STS_OK`.
 ///
-/// What user space reads in `errno` is given for each.
+/// The description of each constant ends with the error number that user space gets.
 ///
 /// # Invariants
 ///
-/// The number is one of the `BLK_STS_*` that C knows, other than `BLK_STS_OK`.
+/// The number is one of C's `BLK_STS_*`, other than `BLK_STS_OK`.
 ///
 /// # Examples
 ///
@@ -32,14 +32,14 @@ pub type BlkResult<T = ()> = core::result::Result<T, BlkStatus>;
 ///
 /// assert_eq!(check(false).map_err(Error::from), Err(ENOSPC));
 /// assert_eq!(BlkStatus::from(ENOMEM), BlkStatus::RESOURCE);
-/// // An outcome is one byte, as in C.
+/// // A result is one byte, as in C.
 /// assert_eq!(size_of::<BlkResult>(), 1);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[repr(transparent)]
 pub struct BlkStatus(NonZeroU8);
 
-/// Declares the statuses in one column; `rust/helpers/blk.c` pins the numbers.
+/// Declares the constants; `rust/helpers/blk.c` asserts that the numbers are those of C.
 macro_rules! statuses {
     ($($(#[$doc:meta])* $name:ident = $number:literal;)*) => {
         impl BlkStatus {
@@ -62,9 +62,9 @@ statuses! {
     TIMEOUT = 2;
     /// No space is left: `ENOSPC`.
     NOSPC = 3;
-    /// The way to the device failed, another one may work: `ENOLINK`.
+    /// The path to the device failed, another path may work: `ENOLINK`.
     TRANSPORT = 4;
-    /// The device failed, another way does not help: `EREMOTEIO`.
+    /// The device failed, another path does not help: `EREMOTEIO`.
     TARGET = 5;
     /// Another host has reserved the device: `EBADE`.
     RESV_CONFLICT = 6;
@@ -72,43 +72,43 @@ statuses! {
     MEDIUM = 7;
     /// The protection information is wrong: `EILSEQ`.
     PROTECTION = 8;
-    /// The system lacks memory or the like: `ENOMEM`. A request that is refused with it is queued
-    /// again after a while.
+    /// The system is out of memory or another resource: `ENOMEM`. The block layer retries a request
+    /// that is rejected with it after a delay.
     RESOURCE = 9;
     /// Any other failure: `EIO`.
     IOERR = 10;
-    /// The request must not wait but would have to: `EAGAIN`.
+    /// The request must not wait, but would have to: `EAGAIN`.
     AGAIN = 12;
-    /// The device is busy: `EBUSY`. For a request that is refused, it counts as
+    /// The device is busy: `EBUSY`. For a request that is rejected, it is equivalent to
     /// [`Self::RESOURCE`].
     DEV_RESOURCE = 13;
     /// Too many zones are open: `ETOOMANYREFS`.
     ZONE_OPEN_RESOURCE = 14;
     /// Too many zones are active: `EOVERFLOW`.
     ZONE_ACTIVE_RESOURCE = 15;
-    /// The device is off line: `ENODEV`.
+    /// The device is offline: `ENODEV`.
     OFFLINE = 16;
-    /// The request missed its deadline: `ETIME`.
+    /// The request exceeded its duration limit: `ETIME`.
     DURATION_LIMIT = 17;
-    /// The request makes no sense: `EINVAL`.
+    /// The request is invalid: `EINVAL`.
     INVAL = 19;
 }
 
 impl BlkStatus {
-    /// Whether the block layer queues a request again that is refused with this status.
+    /// Returns whether the block layer retries a request that is rejected with this status.
     #[inline]
     pub const fn is_retried(self) -> bool {
         self.0.get() == Self::RESOURCE.0.get() || self.0.get() == Self::DEV_RESOURCE.0.get()
     }
 
-    /// The number for C, which is never zero.
+    /// Returns the number for C, which is never zero.
     #[inline]
     pub(crate) const fn as_raw(self) -> bindings::blk_status_t {
         self.0.get()
     }
 }
 
-/// The number for C of an outcome.
+/// Converts a result to C's `blk_status_t`.
 #[inline]
 pub(crate) fn as_raw(result: BlkResult) -> bindings::blk_status_t {
     match result {
@@ -117,17 +117,17 @@ pub(crate) fn as_raw(result: BlkResult) -> bindings::blk_status_t {
     }
 }
 
-/// The status that C maps the error number to, which is [`BlkStatus::IOERR`] for most.
+/// Converts to the status that C maps the error number to, which is [`BlkStatus::IOERR`] for most.
 impl From<Error> for BlkStatus {
     fn from(error: Error) -> Self {
-        // SAFETY: The function takes any number.
+        // SAFETY: The function accepts any number.
         let number = unsafe { bindings::errno_to_blk_status(error.to_errno()) };
-        // INVARIANT: C returns one of its own, and the zero is replaced.
+        // INVARIANT: C returns one of its `BLK_STS_*`, and zero is replaced.
         NonZeroU8::new(number).map_or(Self::IOERR, Self)
     }
 }
 
-/// The error number that user space reads.
+/// Converts to the error number that user space gets.
 impl From<BlkStatus> for Error {
     fn from(status: BlkStatus) -> Self {
         // SAFETY: By the type invariant of `BlkStatus`, C knows the number.
