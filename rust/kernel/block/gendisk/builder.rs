@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Building a disk, which unwinds on error.
+//! A builder of disks, which undoes its steps on error.
 //!
 //! C header: [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
 
@@ -37,20 +37,20 @@ use crate::{
 };
 use core::ptr::NonNull;
 
-/// The longest disk there is.
+/// The largest capacity of a disk.
 const MAX_CAPACITY: Sectors = Sectors(i64::MAX as u64 >> SECTOR_SHIFT);
 
-/// The most minor numbers of one disk.
+/// The maximum number of minor numbers of a disk.
 const MAX_MINORS: u32 = 256;
 
 /// The device numbers of a disk.
-struct Numbers {
+struct DeviceNumbers {
     major: Arc<BlockMajor>,
     first_minor: u32,
     minors: u32,
 }
 
-/// What a disk is built from.
+/// A builder for [`NewDisk`].
 ///
 /// # Examples
 ///
@@ -93,7 +93,7 @@ struct Numbers {
 ///     .build(c"rust_doc0", Ok(7))?;
 /// assert_eq!(*disk.queue_data(), 7);
 ///
-/// // A block size that is no power of two makes no sense, nor do these.
+/// // A block size that is not a power of two is invalid, and so are the following limits.
 /// for limits in [
 ///     QueueLimits { logical_block_size: 1000, ..limits },
 ///     QueueLimits { max_hw_sectors: Sectors(1), ..limits },
@@ -107,7 +107,7 @@ struct Numbers {
 ///         .build(c"rust_doc1", Ok(7));
 ///     assert_eq!(nothing.err(), Some(EINVAL));
 /// }
-/// // A disk has a name.
+/// // An empty name is invalid.
 /// let nothing = GenDiskBuilder::new(tags, static_lock_class!()).build(c"", Ok(7));
 /// assert_eq!(nothing.err(), Some(EINVAL));
 /// # Ok::<(), Error>(())
@@ -117,14 +117,14 @@ pub struct GenDiskBuilder<T: Operations> {
     class: Pin<&'static LockClassKey>,
     limits: QueueLimits,
     capacity: Sectors,
-    numbers: Option<Numbers>,
+    numbers: Option<DeviceNumbers>,
 }
 
 impl<T: Operations> GenDiskBuilder<T> {
-    /// Starts with a disk of no capacity, with default limits.
+    /// Creates a builder for a disk with a capacity of zero and default limits.
     ///
-    /// The module of `T` stays loaded while the disk is open. `class` is `static_lock_class!()`:
-    /// disks of one driver share it.
+    /// The module of `T` stays loaded while the disk is open. `class` is `static_lock_class!()`;
+    /// all disks of a driver share it.
     pub fn new(tag_set: Arc<TagSet<T>>, class: Pin<&'static LockClassKey>) -> Self {
         Self {
             tag_set,
@@ -147,12 +147,12 @@ impl<T: Operations> GenDiskBuilder<T> {
         self
     }
 
-    /// Takes device numbers from `major`: `minors` of them from `first_minor` on. The first is the
-    /// disk, the others are partitions.
+    /// Uses `minors` device numbers of `major` from `first_minor` on. The first is that of the
+    /// disk, the others are those of partitions.
     ///
-    /// Without this, the block layer chooses the numbers.
+    /// If this is not called, the block layer chooses the numbers.
     pub fn numbers(mut self, major: Arc<BlockMajor>, first_minor: u32, minors: u32) -> Self {
-        self.numbers = Some(Numbers {
+        self.numbers = Some(DeviceNumbers {
             major,
             first_minor,
             minors,
@@ -166,7 +166,7 @@ impl<T: Operations> GenDiskBuilder<T> {
             (1..=MAX_MINORS).contains(&numbers.minors)
                 && numbers.first_minor < (1 << bindings::MINORBITS)
         });
-        // C would run into a zoned disk that reports no zones, and whose zones may have no length.
+        // C does not handle a zoned disk that reports no zones, and its zone size may be zero.
         let zoned = self.limits.zoned;
         if minors_fit && self.capacity <= MAX_CAPACITY && !zoned && !name.is_empty() {
             Ok(())
@@ -175,15 +175,16 @@ impl<T: Operations> GenDiskBuilder<T> {
         }
     }
 
-    /// Builds the disk, which has no name in the system yet, with the driver's data for it.
+    /// Builds the disk with `queue_data` as the driver's data. The disk is not visible in the
+    /// system yet.
     ///
-    /// `name` is cut to 31 bytes. Another disk on the tag set may be frozen meanwhile.
+    /// `name` is truncated to 31 bytes. Another disk on the tag set may be frozen meanwhile.
     ///
-    /// Fails with `EINVAL` if the name is empty, or the limits, the capacity or the numbers make
-    /// no sense, `ENOMEM` if out of memory or a hardware queue could not be initialised, `EAGAIN`
+    /// Fails with `EINVAL` if the name is empty, or the limits, the capacity or the numbers are
+    /// invalid, `ENOMEM` if out of memory or a hardware queue could not be initialised, `EAGAIN`
     /// while the parameters of the module are being parsed, `ENOTSUPP` in a module for a kernel
-    /// without sysfs, `EDEADLK` in a callback of the block layer or elsewhere where the caller
-    /// cannot wait for I/O, or with what the initialiser fails with.
+    /// without sysfs, `EDEADLK` in a callback of the block layer or in another context that cannot
+    /// wait for I/O, or with the error of the initialiser.
     pub fn build(
         self,
         name: &CStr,
@@ -193,20 +194,20 @@ impl<T: Operations> GenDiskBuilder<T> {
         self.validate(name)?;
         late_drop::can_wait()?;
         let owner = this_module::<T::OwnerModule>();
-        let (pin, pin_of_disk) = (ModulePin::new(owner)?, ModulePin::new(owner)?);
+        let (pin, disk_pin) = (ModulePin::new(owner)?, ModulePin::new(owner)?);
         let operations = DiskOperations::new(owner, self.tag_set.clone())?;
         let data = KBox::pin_init(self.tag_set.disk_data(queue_data), GFP_KERNEL)?;
         let disk = self.alloc(&data)?;
-        // SAFETY: The disk is not known elsewhere yet.
+        // SAFETY: The disk was just allocated, is not added, and is not known elsewhere yet.
         unsafe { self.fill(disk, name, operations) };
-        // INVARIANT: Just allocated and filled in, not added.
+        // INVARIANT: The disk was just allocated and initialised, and is not added.
         let disk = Disk {
             disk,
             added: false,
             data,
             tag_set: self.tag_set,
             _major: self.numbers.map(|numbers| numbers.major),
-            pin: pin_of_disk,
+            pin: disk_pin,
         };
         Ok(NewDisk::new(LateDrop::new(pin, Ok(disk), GFP_KERNEL)?))
     }
@@ -214,8 +215,8 @@ impl<T: Operations> GenDiskBuilder<T> {
     fn alloc(&self, data: &DiskData<T>) -> Result<NonNull<bindings::gendisk>> {
         let mut limits = self.limits.as_raw();
         let disk = self.tag_set.with_fixed_queues(|set| {
-            // SAFETY: The tag set, which the disk will hold, is valid; so are the limits. The data
-            // of the disk outlives it, and the lock class is static.
+            // SAFETY: The tag set, to which the disk will hold a reference, is valid; so are the
+            // limits. The data of the disk outlives it, and the lock class is static.
             from_err_ptr(unsafe {
                 bindings::__blk_mq_alloc_disk(
                     set,
@@ -240,18 +241,18 @@ impl<T: Operations> GenDiskBuilder<T> {
         let disk = disk.as_ptr();
         // SAFETY: By the safety requirement.
         let disk_name = unsafe { &mut (*disk).disk_name };
-        // The name was all zero, so what is not overwritten terminates it.
-        let room = disk_name.len() - 1;
-        for (to, from) in disk_name[..room].iter_mut().zip(name.to_bytes()) {
+        // The name was all zero, so the bytes that are not overwritten terminate it.
+        let max_len = disk_name.len() - 1;
+        for (to, from) in disk_name[..max_len].iter_mut().zip(name.to_bytes()) {
             *to = *from as c_char;
         }
-        // SAFETY: By the safety requirement. The disk owns its operations now, for which dropping
-        // it accounts.
+        // SAFETY: By the safety requirement. The disk owns its operations now; dropping the disk
+        // accounts for them.
         unsafe { (*disk).fops = operations.into_raw() };
         // SAFETY: By the safety requirement.
         unsafe { bindings::set_capacity(disk, self.capacity.0) };
         if let Some(numbers) = &self.numbers {
-            // `validate` has seen that the numbers fit.
+            // `validate` has checked that the numbers fit.
             //
             // SAFETY: By the safety requirement.
             unsafe { (*disk).major = numbers.major.number() as c_int };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A disk, which becomes another type when it is added to the system.
+//! A disk, whose type changes when it is added to the system.
 //!
 //! C header: [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
 
@@ -32,25 +32,25 @@ use crate::{
 };
 use core::ptr::NonNull;
 
-/// A disk, added or not.
+/// A disk, which may have been added to the system.
 ///
-/// The fields are dropped in this order, after the disk itself is gone.
+/// Dropping it puts the C disk first, then drops the fields in this order.
 ///
 /// # Invariants
 ///
-/// It owns a reference to `disk`, which was allocated on `tag_set` with `data`, and owns what its
-/// `fops` points to. `added` says whether `device_add_disk` has succeeded.
+/// It owns a reference to `disk`, which was allocated on `tag_set` with `data`, and owns the table
+/// that its `fops` points to. `added` is true if and only if `device_add_disk` has succeeded.
 pub(super) struct Disk<T: Operations> {
     pub(super) disk: NonNull<bindings::gendisk>,
     pub(super) added: bool,
     pub(super) data: Pin<KBox<DiskData<T>>>,
     pub(super) tag_set: Arc<TagSet<T>>,
     pub(super) _major: Option<Arc<BlockMajor>>,
-    /// C calls the driver's module if this is leaked.
+    /// Keeps the driver's module in memory if this is leaked, since C continues to call it.
     pub(super) pin: ModulePin,
 }
 
-// SAFETY: C's disk is synchronised, and the driver's data is `Send` and `Sync`.
+// SAFETY: C synchronises access to the disk, and the driver's data is `Send` and `Sync`.
 unsafe impl<T: Operations> Send for Disk<T> {}
 
 // SAFETY: As above.
@@ -60,27 +60,27 @@ impl<T: Operations> Disk<T> {
     /// Removes a disk that was added.
     fn remove(&mut self) {
         let disk = self.disk.as_ptr();
-        // SAFETY: By the type invariant, the disk is there.
+        // SAFETY: By the type invariant, the disk is valid.
         let queue = unsafe { (*disk).queue };
         // SAFETY: By the type invariant, a disk has a queue.
         let queue = unsafe { NonNull::new_unchecked(queue) };
-        // Requests may wait in a queue that the driver has stopped.
+        // Requests may be waiting in a hardware queue that the driver has stopped.
         //
-        // SAFETY: By the type invariant, the queue was made with `data`, whose timer is cancelled
-        // below.
+        // SAFETY: By the type invariant, the queue was created with `data`, whose timer is
+        // cancelled below.
         unsafe { RequestQueue::<T>::from_raw(queue) }.start_for_good();
-        // Ends all I/O, and exits the hardware queues.
+        // Drains all I/O, and exits the hardware queues.
         //
-        // SAFETY: By the type invariant, the disk was added, and is removed once.
+        // SAFETY: By the type invariant, the disk was added, and it is removed only once.
         unsafe { bindings::del_gendisk(disk) };
-        // What called the driver may not have returned yet.
+        // Callbacks of the driver may still be running.
         self.tag_set.reap();
-        // It is not started again.
+        // The timer is not started again.
         self.data.cancel_timer();
         // SAFETY: By the type invariant, and the pin is that of the driver's module.
         unsafe { DiskOperations::remove(self.disk, &self.pin) };
-        // If a task has the disk open, it is released when that closes it. Until then, C looks at
-        // nothing but its operations.
+        // If a task has the disk open, C releases the disk when the task closes it. Until then, C
+        // accesses only its operations.
         //
         // SAFETY: By the type invariant.
         unsafe { DiskOperations::put_disk(self.disk) };
@@ -88,29 +88,30 @@ impl<T: Operations> Disk<T> {
 
     /// Waits until there is no other reference to a disk that is not on the system.
     ///
-    /// C has nothing to wait for, so this looks again and again, which
-    /// `patches/upstream/block-put-disk-sync.patch` makes superfluous.
-    fn wait_for_others(&self) {
+    /// C has no way to wait for that, so this polls the reference count;
+    /// `patches/upstream/block-put-disk-sync.patch` makes it unnecessary.
+    fn wait_for_references(&self) {
         // SAFETY: By the type invariant.
         while unsafe { bindings::blk_disk_references(self.disk.as_ptr()) } > 1 {
             fsleep(Delta::from_millis(1));
         }
     }
 
-    /// Gives up a disk that was not added.
-    fn abandon(&mut self) {
+    /// Frees a disk that was not added.
+    fn free_unadded(&mut self) {
         let disk = self.disk.as_ptr();
         // SAFETY: By the type invariant.
         let operations = unsafe { (*disk).fops };
-        // If adding it failed halfway, what lists all disks may have come across it.
-        self.wait_for_others();
+        // If adding the disk failed halfway, code that iterates over all disks may have a reference
+        // to it.
+        self.wait_for_references();
         self.tag_set.with_fixed_queues(|_| {
-            // SAFETY: By the type invariant. This is the last reference, so it exits the hardware
-            // queues, for which the tag set is still there.
+            // SAFETY: By the type invariant. This is the last reference, so putting it exits the
+            // hardware queues, for which the tag set is still there.
             unsafe { bindings::put_disk(disk) }
         });
-        // SAFETY: By the type invariant; the disk that had them is gone, and it was not added, so C
-        // has not asked to free them.
+        // SAFETY: By the type invariant. The disk that used the operations is freed, and it was not
+        // added, so C has not called `free_disk`.
         drop(unsafe { DiskOperations::from_raw(operations) });
     }
 }
@@ -120,14 +121,14 @@ impl<T: Operations> Drop for Disk<T> {
         if self.added {
             self.remove();
         } else {
-            self.abandon();
+            self.free_unadded();
         }
     }
 }
 
-/// A disk that is built, and not yet added to the system.
+/// A disk that is built, but not added to the system yet.
 ///
-/// Dropping it leaves nothing behind. It may be dropped anywhere, like a [`GenDisk`].
+/// Dropping it frees all of it. It may be dropped in any context, like a [`GenDisk`].
 ///
 /// # Examples
 ///
@@ -135,11 +136,11 @@ impl<T: Operations> Drop for Disk<T> {
 /// use kernel::{block::{gendisk::{GenDisk, NewDisk}, mq::Operations}, prelude::*};
 ///
 /// fn publish<T: Operations>(disk: NewDisk<T>) -> Result<GenDisk<T>> {
-///     // From here on, requests come.
+///     // The block layer submits requests from here on.
 ///     disk.add()
 /// }
 /// ```
-#[must_use = "a disk is of no use before it is added"]
+#[must_use = "a disk has no effect until it is added"]
 pub struct NewDisk<T: Operations> {
     disk: LateDrop<Disk<T>>,
 }
@@ -149,41 +150,42 @@ impl<T: Operations> NewDisk<T> {
         Self { disk }
     }
 
-    /// What the driver keeps for the disk.
+    /// Returns the driver's data for the disk.
     pub fn queue_data(&self) -> &T::QueueData {
         self.disk.data.data()
     }
 
     /// Adds the disk to the system.
     ///
-    /// I/O may be served before this returns.
+    /// The block layer may submit I/O before this returns.
     ///
-    /// Fails with `EEXIST` or `EBUSY` if the name or a number is taken, `ENOMEM` if memory is
-    /// short, `EDEADLK` in a callback of the block layer or elsewhere where the caller cannot wait
-    /// for I/O. Then the disk is gone.
+    /// Fails with `EEXIST` or `EBUSY` if the name or a number is taken, `ENOMEM` if out of memory,
+    /// or `EDEADLK` in a callback of the block layer or in another context that cannot wait for
+    /// I/O. The disk is freed then.
     pub fn add(mut self) -> Result<GenDisk<T>> {
         late_drop::can_wait()?;
         let disk = self.disk.disk.as_ptr();
         let owner = this_module::<T::OwnerModule>().as_ptr();
         // SAFETY: By the type invariant of `Disk`, it is allocated, and was not added before.
         to_result(unsafe { bindings::blk_add_disk(disk, owner) })?;
-        // INVARIANT: It is added now.
+        // INVARIANT: The disk is added now.
         self.disk.as_mut().added = true;
         Ok(GenDisk { disk: self.disk })
     }
 }
 
-/// A disk on the system: C's `struct gendisk`.
+/// A disk that is added to the system: C's `struct gendisk`.
 ///
-/// Dropping it waits until all I/O has ended, takes it off the system, then drops the driver's data
-/// for it. A task that has it open keeps a dead disk, and the driver's module.
+/// Dropping it waits until all I/O has ended, removes the disk from the system, then drops the
+/// driver's data for it. A task that has it open holds references to the dead disk and to the
+/// driver's module.
 ///
-/// It may be dropped anywhere. In a callback of the block layer, an interrupt, under a spinlock, or
-/// in a NOIO scope, dropping it does not wait: a worker does, and the disk goes a little later. A
-/// kernel without `CONFIG_PREEMPT_COUNT` leaves it to the worker always.
+/// It may be dropped in any context. In a callback of the block layer, in an interrupt, under a
+/// spinlock, or in a NOIO scope, dropping it does not wait: a work item removes the disk a little
+/// later. On a kernel without `CONFIG_PREEMPT_COUNT`, this is always left to the work item.
 ///
-/// A module that leaks it, by [`mem::forget`](core::mem::forget) or in a `static`, is never gone:
-/// the task that unloads it waits for ever.
+/// A module that leaks it, by [`mem::forget`](core::mem::forget) or in a `static`, is never freed:
+/// the task that unloads it waits forever.
 ///
 /// # Examples
 ///
@@ -222,7 +224,7 @@ impl<T: Operations> NewDisk<T> {
 /// let counts = QueueCounts { poll: 0, ..disk.tag_set().queue_counts() };
 /// disk.tag_set().set_queue_counts(counts)?;
 ///
-/// // This takes it off the system.
+/// // This removes it from the system.
 /// drop(disk);
 /// # Ok::<(), Error>(())
 /// ```
@@ -231,12 +233,12 @@ pub struct GenDisk<T: Operations> {
 }
 
 impl<T: Operations> GenDisk<T> {
-    /// What the driver keeps for the disk.
+    /// Returns the driver's data for the disk.
     pub fn queue_data(&self) -> &T::QueueData {
         self.disk.data.data()
     }
 
-    /// The tag set that has the requests of the disk.
+    /// Returns the tag set that holds the requests of the disk.
     pub fn tag_set(&self) -> &Arc<TagSet<T>> {
         &self.disk.tag_set
     }

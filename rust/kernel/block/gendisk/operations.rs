@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What C finds at a disk until it has released it.
+//! The operations of a disk, which C uses until it has released the disk.
 //!
-//! A disk that is open keeps its tag set. C does not: a task that submits I/O runs the hardware
-//! queue after it has given the request away, and to do so looks at the tag set, with no reference
-//! to the use of the disk. Meanwhile the request may have ended, and the disk be removed. But the
-//! task, or the task on whose behalf it does that, has the disk open. That is not so for a page of
-//! swap that ends before `submit_bio` has returned while swapping is turned off, nor for a work
-//! item that such a task queues for a hardware queue. Only
+//! An open disk holds a reference to its tag set, which C's disk does not: a task that submits I/O
+//! runs the hardware queue after it has inserted the request, and accesses the tag set to do so
+//! without a reference to `q_usage_counter`. Meanwhile the request may have completed, and the disk
+//! may have been removed. But the task, or the task on whose behalf it submits, has the disk open.
+//! There are two exceptions: a page of swap whose I/O completes before `submit_bio` has returned,
+//! while swapping is turned off, and a work item that such a task queues for a hardware queue. Only
 //! `patches/upstream/blk-mq-submit-reference.patch` makes those safe, for drivers in C as well.
 //!
-//! A task that closes a disk gives up the reference to the driver's module first, then the one to
-//! the disk; when that is released, C looks for its operations once more. The module may be gone by
-//! then. So the operations are not in its memory, nor is what they point to.
+//! A task that closes a disk puts the reference to the driver's module first, then the reference to
+//! the disk. When the disk is released, C accesses its operations once more. The module may have
+//! been freed by then. Neither the operations nor what they point to may therefore be in its
+//! memory.
 //!
 //! C header: [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
 
@@ -41,31 +42,31 @@ pub(super) struct DiskOperations {
     table: NonNull<Table>,
 }
 
-/// The operations as C knows them, and what else they are about.
+/// The operations as C knows them, followed by the state of the disk.
 #[repr(C)]
 struct Table {
-    /// Comes first, so that a pointer to it is one to all of the table.
+    /// Comes first, so that a pointer to it is also a pointer to the table.
     operations: bindings::block_device_operations,
     /// Protected by `open_mutex` of the disk.
-    opens: Opens,
+    opens: OpenState,
 }
 
-/// How often a disk is open, and what it keeps meanwhile.
-struct Opens {
+/// The number of times a disk is open, with the references that are held meanwhile.
+struct OpenState {
     count: usize,
     /// The tag set, until the disk is removed and closed.
-    tag_set: Option<Kept>,
-    /// The disk was removed, so the last task that closes it gives up the tag set.
+    tag_set: Option<AnyTagSet>,
+    /// The disk was removed, so the last close drops the tag set.
     removed: bool,
-    module: imp::Held,
+    module: imp::ModuleReferences,
 }
 
-impl Opens {
+impl OpenState {
     /// # Safety
     ///
     /// The disk was not removed.
     unsafe fn open(&mut self) -> Result {
-        // SAFETY: By the safety requirement, the module is there, or built in.
+        // SAFETY: By the safety requirement, the module is in memory or built in.
         unsafe { self.module.get() }?;
         self.count += 1;
         Ok(())
@@ -77,37 +78,38 @@ impl Opens {
     unsafe fn close(&mut self) {
         self.count -= 1;
         if self.count == 0 && self.removed {
-            // C holds a lock of the disk, which the driver's data in the set must not be dropped
-            // under. The code that drops it is in the module, so that goes later.
+            // C holds `open_mutex`, under which the driver's data in the tag set must not be
+            // dropped; in a NOIO scope, a work item drops it. The module contains the code that
+            // drops it, so the reference to the module is put afterwards.
             memalloc_noio(|| self.tag_set = None);
         }
-        // SAFETY: By the safety requirement, there is a reference for this open, or all of them
+        // SAFETY: By the safety requirement, there is a reference for this open, or all references
         // were put when the disk was removed.
         unsafe { self.module.put() };
     }
 }
 
-/// A reference to a tag set, of whatever driver.
+/// A reference to a tag set of any driver.
 ///
 /// # Invariants
 ///
 /// It owns `set`, which `drop` drops.
-struct Kept {
+struct AnyTagSet {
     set: *const c_void,
     drop: unsafe fn(*const c_void),
 }
 
-impl Kept {
+impl AnyTagSet {
     fn new<T: Operations>(set: Arc<TagSet<T>>) -> Self {
         /// # Safety
         ///
-        /// The caller gives up `set`, which comes from [`Arc::into_raw`].
+        /// The caller passes ownership of `set`, which [`Arc::into_raw`] returned.
         unsafe fn drop_set<T: Operations>(set: *const c_void) {
             // SAFETY: By the safety requirement.
             drop(unsafe { Arc::<TagSet<T>>::from_raw(set.cast()) });
         }
 
-        // INVARIANT: `into_raw` gives it up.
+        // INVARIANT: `into_raw` passes ownership.
         Self {
             set: Arc::into_raw(set).cast(),
             drop: drop_set::<T>,
@@ -115,39 +117,39 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for AnyTagSet {
     fn drop(&mut self) {
-        // SAFETY: By the type invariant. It is not used again.
+        // SAFETY: By the type invariant, and it is not used again.
         unsafe { (self.drop)(self.set) };
     }
 }
 
 impl DiskOperations {
-    /// Makes the operations of a disk on `tag_set` that `owner` drives.
+    /// Creates the operations of a disk on `tag_set` whose driver is `owner`.
     pub(super) fn new<T: Operations>(
         owner: &'static ThisModule,
         tag_set: Arc<TagSet<T>>,
     ) -> Result<Self> {
         let table = Table {
             operations: imp::operations(owner),
-            opens: Opens {
+            opens: OpenState {
                 count: 0,
-                tag_set: Some(Kept::new(tag_set)),
+                tag_set: Some(AnyTagSet::new(tag_set)),
                 removed: false,
-                module: imp::Held::new(owner),
+                module: imp::ModuleReferences::new(owner),
             },
         };
-        // INVARIANT: Just leaked.
+        // INVARIANT: The table was just leaked from a box.
         Ok(Self {
             table: NonNull::from(KBox::leak(KBox::new(table, GFP_KERNEL)?)),
         })
     }
 
-    /// Takes back the operations.
+    /// Takes ownership of operations that were passed to C.
     ///
     /// # Safety
     ///
-    /// [`Self::into_raw`] returned `table`, which the caller gives up.
+    /// [`Self::into_raw`] returned `table`, of which the caller passes ownership.
     pub(super) unsafe fn from_raw(table: *const bindings::block_device_operations) -> Self {
         // INVARIANT: By the safety requirement.
         Self {
@@ -156,17 +158,17 @@ impl DiskOperations {
         }
     }
 
-    /// Hands the operations to C.
+    /// Passes ownership of the operations to C.
     pub(super) fn into_raw(self) -> *const bindings::block_device_operations {
         ManuallyDrop::new(self).table.as_ptr().cast()
     }
 
-    /// Gives up the tag set of a disk that was removed, unless a task has the disk open: then the
-    /// last that closes it does so.
+    /// Drops the tag set of a disk that was removed, unless a task has the disk open: the last
+    /// close drops it then.
     ///
-    /// If the module is not live, loading it may fail, or have failed, and then it is freed whether
-    /// or not a task has the disk open. So the tag set is given up at once, and the module is not
-    /// kept by those tasks any more.
+    /// If the module is not live, loading it may fail or have failed, in which case the loader
+    /// frees it even if a task has the disk open. The tag set is therefore dropped at once, and so
+    /// are the references to the module that those tasks hold.
     ///
     /// # Safety
     ///
@@ -178,9 +180,9 @@ impl DiskOperations {
         let mutex = unsafe { &raw mut (*disk).open_mutex };
         // SAFETY: By the safety requirement.
         let table: *mut Table = unsafe { (*disk).fops }.cast_mut().cast();
-        // SAFETY: The mutex is that of a disk that is there.
+        // SAFETY: The mutex is that of a valid disk.
         unsafe { bindings::mutex_lock(mutex) };
-        // SAFETY: The mutex is held, so no other task looks at it.
+        // SAFETY: The mutex is held, so no other task accesses it.
         let opens = unsafe { &mut (*table).opens };
         opens.removed = true;
         let count = opens.count;
@@ -191,26 +193,27 @@ impl DiskOperations {
             None
         };
         if not_live {
-            // SAFETY: There are as many references as the disk is open, and `pin` keeps the module.
+            // SAFETY: There is one reference for each open of the disk, and `pin` keeps the module.
             unsafe { opens.module.put_all(count) };
         }
         // SAFETY: It was locked above.
         unsafe { bindings::mutex_unlock(mutex) };
         if not_live {
             imp::wait_for_openers(pin, count);
-            // SAFETY: By the safety requirement; all I/O has ended, and its submitters are gone.
-            unsafe { imp::forget_driver(disk) };
+            // SAFETY: By the safety requirement. All I/O has ended, and its submitters have left
+            // the block layer.
+            unsafe { imp::clear_mq_ops(disk) };
         }
         drop(set);
     }
 
-    /// Gives up a disk that was added and removed. If a task has it open, it is released when
-    /// they close it.
+    /// Puts a disk that was added and removed. If a task has it open, C releases it when the task
+    /// closes it.
     ///
     /// # Safety
     ///
-    /// The caller gives up a reference to `disk`, and its operations, which [`Self::into_raw`]
-    /// returned.
+    /// The caller passes ownership of a reference to `disk`, and of its operations, which
+    /// [`Self::into_raw`] returned.
     pub(super) unsafe fn put_disk(disk: NonNull<bindings::gendisk>) {
         // SAFETY: By the safety requirement.
         unsafe { imp::put_disk(disk.as_ptr()) };
@@ -224,19 +227,20 @@ impl Drop for DiskOperations {
     }
 }
 
-/// Called by C when a disk, or a partition of it, is opened. Like
-/// all functions here that C calls, it is not generic: such code is part of the module that uses
-/// it.
+/// Called by C when a disk, or a partition of it, is opened.
+///
+/// Like all functions in this file that C calls, it is not generic: generic code is part of the
+/// module that uses it.
 ///
 /// # Safety
 ///
-/// The operations of `disk`, which was not removed, are a [`Table`]; the caller has its
+/// The operations of `disk`, which was not removed, are a [`Table`]; the caller holds its
 /// `open_mutex`.
 #[inline(never)]
 unsafe extern "C" fn open(disk: *mut bindings::gendisk, _mode: bindings::blk_mode_t) -> c_int {
     // SAFETY: By the safety requirement.
     let table: *mut Table = unsafe { (*disk).fops }.cast_mut().cast();
-    // SAFETY: By the safety requirement, no other task looks at it.
+    // SAFETY: By the safety requirement, no other task accesses it.
     let opens = unsafe { &mut (*table).opens };
     // SAFETY: By the safety requirement.
     unsafe { opens.open() }.map_or_else(Error::to_errno, |()| 0)
@@ -251,26 +255,26 @@ unsafe extern "C" fn open(disk: *mut bindings::gendisk, _mode: bindings::blk_mod
 unsafe extern "C" fn release(disk: *mut bindings::gendisk) {
     // SAFETY: By the safety requirement.
     let table: *mut Table = unsafe { (*disk).fops }.cast_mut().cast();
-    // SAFETY: By the safety requirement, no other task looks at it.
+    // SAFETY: By the safety requirement, no other task accesses it.
     let opens = unsafe { &mut (*table).opens };
     // SAFETY: C calls this once for each success of `open`.
     unsafe { opens.close() };
 }
 
-/// Where this code is built in, it frees the operations when the disk is released. It also counts
-/// how often the disk is open, and holds the module as often, as C would.
+/// For code that is built in. The operations are freed when C releases the disk. Each open of the
+/// disk is counted and holds a reference to the module, as C would.
 #[cfg(not(MODULE))]
 mod imp {
     use super::*;
 
-    /// The references to the module that a disk has, one for each task that has it open.
-    pub(super) struct Held {
+    /// The references to the module that a disk holds, one for each open.
+    pub(super) struct ModuleReferences {
         owner: *mut bindings::module,
-        /// All of them were put.
+        /// All references were put.
         released: bool,
     }
 
-    impl Held {
+    impl ModuleReferences {
         pub(super) fn new(owner: &'static ThisModule) -> Self {
             Self {
                 owner: owner.as_ptr(),
@@ -278,11 +282,11 @@ mod imp {
             }
         }
 
-        /// Takes a reference, unless the module is going.
+        /// Takes a reference, unless the module is in `MODULE_STATE_GOING`.
         ///
         /// # Safety
         ///
-        /// The module is there, or built in.
+        /// The module is in memory or built in.
         pub(super) unsafe fn get(&mut self) -> Result {
             // SAFETY: By the safety requirement.
             if unsafe { module_get(self.owner) } {
@@ -297,7 +301,8 @@ mod imp {
         /// Pairs with a success of [`Self::get`].
         pub(super) unsafe fn put(&mut self) {
             if !self.released {
-                // SAFETY: By the safety requirement. So the module is there, or built in.
+                // SAFETY: By the safety requirement, the reference is held, so the module is in
+                // memory or built in.
                 unsafe { module_put(self.owner) };
             }
         }
@@ -306,7 +311,7 @@ mod imp {
         ///
         /// # Safety
         ///
-        /// There are `count` of them, and the module is there, or built in.
+        /// There are `count` of them, and the module is in memory or built in.
         pub(super) unsafe fn put_all(&mut self, count: usize) {
             self.released = true;
             for _ in 0..count {
@@ -316,48 +321,50 @@ mod imp {
         }
     }
 
-    /// Waits until a task that was in the middle of submitting I/O to a removed disk has left the
-    /// block layer, which looks at the tag set but does not sleep after the last request has ended.
+    /// Waits until tasks that were submitting I/O to a removed disk have left the block layer.
+    /// After the last request has ended, the block layer may still access the tag set there, but
+    /// does not sleep.
     pub(super) fn wait_for_openers(_pin: &ModulePin, count: usize) {
-        // A disk of a module that is unloaded is not open.
+        // A disk of a module that is being unloaded is not open.
         if count != 0 {
             // SAFETY: The caller may sleep.
             unsafe { bindings::rcu_tasks_synchronize() };
         }
     }
 
-    /// Leaves nothing of the module at the queue of a disk: a disk that uses this one, as one of
-    /// several paths, asks the queue for its operations at any time.
+    /// Points the queue of a disk to empty operations, which are not in the module: a multipath
+    /// disk that uses this one as a path may read the operations of the queue at any time.
     ///
     /// # Safety
     ///
-    /// `disk` was removed. No hardware queue of it is used any more.
-    pub(super) unsafe fn forget_driver(disk: *mut bindings::gendisk) {
+    /// `disk` was removed. None of its hardware queues is used any more.
+    pub(super) unsafe fn clear_mq_ops(disk: *mut bindings::gendisk) {
         /// The operations of a queue that has no driver.
         struct NoDriver(bindings::blk_mq_ops);
 
-        // SAFETY: Nothing writes to it.
+        // SAFETY: It is never written.
         unsafe impl Sync for NoDriver {}
 
         static NO_DRIVER: NoDriver = NoDriver(pin_init::zeroed());
 
-        // SAFETY: By the safety requirement, the caller has a reference to the disk, which has one
-        // to its queue.
+        // SAFETY: By the safety requirement, the caller holds a reference to the disk, which holds
+        // a reference to its queue.
         let queue = unsafe { (*disk).queue };
         // SAFETY: As above, for the field projection.
         let ops = unsafe { &raw mut (*queue).mq_ops };
-        // SAFETY: As above. Others read the pointer at the same time, so it is written at once.
+        // SAFETY: As above. Other CPUs may read the pointer concurrently, so it is written by a
+        // single store.
         unsafe { ops.write_volatile(&raw const NO_DRIVER.0) };
     }
 
     /// # Safety
     ///
-    /// `owner` is a module that is there, or null.
+    /// `owner` is a module that is in memory, or null.
     unsafe fn module_get(owner: *mut bindings::module) -> bool {
         #[cfg(CONFIG_MODULE_UNLOAD)]
         // SAFETY: By the safety requirement.
         return unsafe { bindings::try_module_get(owner) };
-        // A module stays once it is live, and one that is coming is not held by others.
+        // A live module stays loaded, and a module that is being loaded has no other users.
         #[cfg(not(CONFIG_MODULE_UNLOAD))]
         {
             let _ = owner;
@@ -367,7 +374,7 @@ mod imp {
 
     /// # Safety
     ///
-    /// The caller gives up a reference to `owner`, or that is null.
+    /// The caller passes ownership of a reference to `owner`, or `owner` is null.
     unsafe fn module_put(owner: *mut bindings::module) {
         #[cfg(CONFIG_MODULE_UNLOAD)]
         // SAFETY: By the safety requirement.
@@ -391,7 +398,7 @@ mod imp {
     ///
     /// # Safety
     ///
-    /// The operations of `disk` are given up.
+    /// The caller passes ownership of the operations of `disk`.
     #[inline(never)]
     unsafe extern "C" fn free_disk(disk: *mut bindings::gendisk) {
         // SAFETY: By the safety requirement.
@@ -404,22 +411,23 @@ mod imp {
     ///
     /// As for [`DiskOperations::put_disk`].
     pub(super) unsafe fn put_disk(disk: *mut bindings::gendisk) {
-        // SAFETY: By the safety requirement. The operations go to `free_disk`.
+        // SAFETY: By the safety requirement. `free_disk` takes ownership of the operations.
         unsafe { bindings::put_disk(disk) };
     }
 }
 
-/// Where this code is a part of the driver's module, there is nothing to be called when a disk is
-/// released. C holds the module while a disk is open. The operations are freed if the disk is
-/// released at once. Those of a disk that is removed while a task has it open are never freed.
+/// For code that is part of the driver's module, where no code could be called when C releases a
+/// disk. C holds a reference to the module while a disk is open. The operations are freed if
+/// removing the disk also releases it. If a task has the disk open at that time, they are never
+/// freed.
 #[cfg(MODULE)]
 mod imp {
     use super::*;
 
-    /// C has the references.
-    pub(super) struct Held;
+    /// Empty, since C holds the references.
+    pub(super) struct ModuleReferences;
 
-    impl Held {
+    impl ModuleReferences {
         pub(super) fn new(_owner: &'static ThisModule) -> Self {
             Self
         }
@@ -442,16 +450,16 @@ mod imp {
         pub(super) unsafe fn put_all(&mut self, _count: usize) {}
     }
 
-    /// Waits until no task has a disk of the module open, nor a reference to the module from when
-    /// it had: they cannot be told apart.
+    /// Waits until no task has a disk of the module open, or still holds the reference to the
+    /// module from having had one open: the two cannot be distinguished.
     pub(super) fn wait_for_openers(pin: &ModulePin, _count: usize) {
         pin.wait_for_early_users();
     }
 
     /// # Safety
     ///
-    /// None: no task has the disk open, so its queue is not asked for anything.
-    pub(super) unsafe fn forget_driver(_disk: *mut bindings::gendisk) {}
+    /// None: no task has the disk open, so the operations of its queue are not read.
+    pub(super) unsafe fn clear_mq_ops(_disk: *mut bindings::gendisk) {}
 
     pub(super) fn operations(owner: &'static ThisModule) -> bindings::block_device_operations {
         bindings::block_device_operations {
@@ -470,7 +478,8 @@ mod imp {
         let table = unsafe { (*disk).fops };
         // SAFETY: By the safety requirement.
         if unsafe { bindings::blk_put_disk(disk) } {
-            // SAFETY: By the safety requirement; the disk that had them is gone.
+            // SAFETY: By the safety requirement; the disk that used the operations has been
+            // released.
             drop(unsafe { DiskOperations::from_raw(table) });
         }
     }

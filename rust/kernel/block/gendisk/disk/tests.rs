@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of where a disk, with what belongs to it, is dropped.
+//! Tests of the contexts in which a disk is dropped.
 
 #[macros::kunit_tests(rust_block_gendisk)]
 mod suite {
@@ -36,8 +36,8 @@ mod suite {
     };
     use core::ptr;
 
-    /// Completed when what has it is dropped.
-    struct Gone(Arc<Event>);
+    /// Signals an event when dropped.
+    struct DropSignal(Arc<Event>);
 
     #[pin_data]
     struct Event {
@@ -58,19 +58,19 @@ mod suite {
         }
     }
 
-    impl Drop for Gone {
+    impl Drop for DropSignal {
         fn drop(&mut self) {
             self.0.happened.store(true, Relaxed);
             self.0.completion.complete_all();
         }
     }
 
-    /// A driver that does in its callbacks what would wait for them.
+    /// A driver whose callbacks call functions that would wait for the callbacks.
     struct Driver;
 
     #[pin_data]
     struct Queue {
-        gone: Option<Gone>,
+        dropped: Option<DropSignal>,
         tags: Option<Arc<TagSet<Driver>>>,
         #[pin]
         another: SpinLock<Option<GenDisk<Driver>>>,
@@ -79,19 +79,19 @@ mod suite {
 
     impl Queue {
         fn new(
-            gone: Option<Gone>,
+            dropped: Option<DropSignal>,
             tags: Option<Arc<TagSet<Driver>>>,
             another: Option<GenDisk<Driver>>,
         ) -> impl PinInit<Self, Error> {
             try_pin_init!(Self {
-                gone,
+                dropped,
                 tags,
                 another <- new_spinlock!(another),
                 refusals: atomic::Atomic::new(0),
             }? Error)
         }
 
-        /// Does all that would wait for the caller, which is a callback.
+        /// Calls everything that would wait for the calling callback.
         fn try_all(&self) {
             let Some(tags) = &self.tags else {
                 return;
@@ -107,7 +107,7 @@ mod suite {
         }
     }
 
-    /// The data of a hardware queue, whose drop does the same.
+    /// The data of a hardware queue. Dropping it calls such a function, too.
     struct Hw {
         tags: Option<Arc<TagSet<Driver>>>,
     }
@@ -123,20 +123,20 @@ mod suite {
     #[vtable]
     impl Operations for Driver {
         type Context = NonBlocking;
-        type TagSetData = Option<Gone>;
+        type TagSetData = Option<DropSignal>;
         type QueueData = Queue;
         type HwData = Hw;
         type RequestData = ();
         type Timer = NoTimer;
 
-        fn init_hw_queue(queue: &Queue, _: &Option<Gone>, _: u32) -> impl PinInit<Hw, Error> {
+        fn init_hw_queue(queue: &Queue, _: &Option<DropSignal>, _: u32) -> impl PinInit<Hw, Error> {
             queue.try_all();
             Ok(Hw {
                 tags: queue.tags.clone(),
             })
         }
 
-        fn init_request(_: &Option<Gone>) -> impl PinInit<()> {}
+        fn init_request(_: &Option<DropSignal>) -> impl PinInit<()> {}
 
         fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
             let queue = rq.queue_data();
@@ -155,12 +155,12 @@ mod suite {
         }
     }
 
-    fn tags(gone: Option<Gone>) -> Result<Arc<TagSet<Driver>>> {
+    fn tags(dropped: Option<DropSignal>) -> Result<Arc<TagSet<Driver>>> {
         let options = TagSetOptions {
             queues: reads(1),
             ..TagSetOptions::default()
         };
-        TagSet::new(options, Ok(gone))
+        TagSet::new(options, Ok(dropped))
     }
 
     fn disk(
@@ -175,72 +175,72 @@ mod suite {
     }
 
     #[test]
-    fn a_disk_dropped_where_waiting_is_impossible_goes_later() -> Result {
-        let (gone, tags_gone) = (Event::new()?, Event::new()?);
-        let tags = tags(Some(Gone(tags_gone.clone())))?;
-        let queue = Queue::new(Some(Gone(gone.clone())), None, None);
+    fn a_disk_dropped_in_atomic_context_is_removed_later() -> Result {
+        let (dropped, tags_dropped) = (Event::new()?, Event::new()?);
+        let tags = tags(Some(DropSignal(tags_dropped.clone())))?;
+        let queue = Queue::new(Some(DropSignal(dropped.clone())), None, None);
         let disk = disk(c"rust_test_late", tags, queue)?;
         {
             let _section = rcu::read_lock();
             drop(disk);
-            assert!(!gone.happened.load(Relaxed));
+            assert!(!dropped.happened.load(Relaxed));
         }
-        gone.completion.wait_for_completion();
-        tags_gone.completion.wait_for_completion();
+        dropped.completion.wait_for_completion();
+        tags_dropped.completion.wait_for_completion();
         Ok(())
     }
 
     #[test]
-    fn what_would_wait_for_its_callback_fails_or_happens_later() -> Result {
-        let gone = Event::new()?;
+    fn calls_that_would_deadlock_fail_or_are_deferred() -> Result {
+        let dropped = Event::new()?;
         let another = disk(
             c"rust_test_another",
             tags(None)?,
-            Queue::new(Some(Gone(gone.clone())), None, None),
+            Queue::new(Some(DropSignal(dropped.clone())), None, None),
         )?;
         let tags = tags(None)?;
         let queue = Queue::new(None, Some(tags.clone()), Some(another));
-        // The block layer looks for partitions.
+        // The block layer scans for partitions.
         let disk = disk(c"rust_test_dead", tags.clone(), queue)?;
-        gone.completion.wait_for_completion();
+        dropped.completion.wait_for_completion();
         // Two in `init_hw_queue` for each hardware queue, at least two in `queue_rq`.
         assert!(disk.queue_data().refusals.load(Relaxed) >= 6);
-        // What is dropped here must not begin another change.
+        // Data that is dropped here must not begin another update.
         tags.set_queue_counts(reads(2))?;
         tags.set_queue_counts(reads(1))?;
         drop(disk);
         Ok(())
     }
 
-    /// Opens a disk, to be closed by `bdev_fput`; also returns its block device.
+    /// Opens a disk, to be closed by `bdev_fput`. Also returns its block device.
     fn open<T: Operations>(disk: &GenDisk<T>) -> Result<(*mut c_void, *mut c_void)> {
-        // SAFETY: The disk was added, so C has its first partition, which is the whole.
+        // SAFETY: The disk was added, so `part0`, the block device of the whole disk, exists.
         let part = unsafe { (*disk.disk.disk.as_ptr()).part0 };
         // SAFETY: As above.
         let number = unsafe { (*part).bd_dev };
-        // To be read only: C's `BLK_OPEN_READ`.
+        // Read-only: C's `BLK_OPEN_READ`.
         //
-        // SAFETY: No holder is given, so there are no operations of it either.
+        // SAFETY: There is no holder, hence there are no holder operations.
         let file = from_err_ptr(unsafe {
             bindings::bdev_file_open_by_dev(number, 1, ptr::null_mut(), ptr::null())
         })?;
         Ok((file.cast(), part.cast()))
     }
 
-    /// A driver that stops its queues for good when it is to flush.
+    /// A driver that stops its queues on a flush and never restarts them.
     struct Stopper;
 
     #[vtable]
     impl Operations for Stopper {
         type Context = NonBlocking;
         type TagSetData = ();
-        /// What happens when it does.
-        type QueueData = Gone;
+        /// Signalled when the queues are stopped.
+        type QueueData = DropSignal;
         type HwData = ();
         type RequestData = ();
         type Timer = NoTimer;
 
-        fn init_hw_queue(_: &Gone, _: &(), _: u32) -> impl PinInit<(), Error> {
+        fn init_hw_queue(_: &DropSignal, _: &(), _: u32) -> impl PinInit<(), Error> {
             Ok(())
         }
 
@@ -259,7 +259,7 @@ mod suite {
     }
 
     #[test]
-    fn a_disk_goes_whose_queues_are_stopped() -> Result {
+    fn a_disk_with_stopped_queues_is_removed() -> Result {
         let (stopped, flushed) = (Event::new()?, Event::new()?);
         let limits = QueueLimits {
             write_cache: true,
@@ -269,35 +269,35 @@ mod suite {
         let disk = GenDiskBuilder::new(tags, static_lock_class!())
             .limits(limits)
             .capacity(Sectors::from_mebibytes(1))
-            .build(c"rust_test_stopped", Ok(Gone(stopped.clone())))?
+            .build(c"rust_test_stopped", Ok(DropSignal(stopped.clone())))?
             .add()?;
         let (file, part) = open(&disk)?;
-        let (part, done) = (part.expose_provenance(), Gone(flushed.clone()));
+        let (part, done) = (part.expose_provenance(), DropSignal(flushed.clone()));
         workqueue::system_highpri().try_spawn(GFP_KERNEL, move || {
             let part = ptr::with_exposed_provenance_mut(part);
-            // SAFETY: The test has the device open until this is done.
+            // SAFETY: The test keeps the device open until the flush has completed.
             unsafe { bindings::blkdev_issue_flush(part) };
             drop(done);
         })?;
         stopped.completion.wait_for_completion();
         drop(disk);
         flushed.completion.wait_for_completion();
-        // SAFETY: The file is ours, and not used again.
+        // SAFETY: The test owns the file, and does not use it again.
         unsafe { bindings::bdev_fput(file.cast()) };
         Ok(())
     }
 
     #[test]
     fn an_opener_keeps_the_tag_set() -> Result {
-        let gone = Event::new()?;
-        let tags = tags(Some(Gone(gone.clone())))?;
+        let dropped = Event::new()?;
+        let tags = tags(Some(DropSignal(dropped.clone())))?;
         let disk = disk(c"rust_test_open", tags, Queue::new(None, None, None))?;
         let (file, _) = open(&disk)?;
         drop(disk);
-        assert!(!gone.happened.load(Relaxed));
-        // SAFETY: The file is ours, and not used again.
+        assert!(!dropped.happened.load(Relaxed));
+        // SAFETY: The test owns the file, and does not use it again.
         unsafe { bindings::bdev_fput(file.cast()) };
-        gone.completion.wait_for_completion();
+        dropped.completion.wait_for_completion();
         Ok(())
     }
 }
