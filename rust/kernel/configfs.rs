@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Directories of attribute files that userspace makes with mkdir.
+//! configfs interface: directories of attribute files that user space creates.
 //!
-//! A driver describes one kind of directory by implementing [`Group`] for the type of the data
-//! behind it: which [`Attribute`] files it has, what mkdir in it makes, what rmdir in it undoes.
-//! [`Subsystem`] puts one such directory at the root of configfs until it is dropped.
+//! A driver describes a kind of directory by implementing [`Group`] for the type of its data: which
+//! [`Attribute`] files the directory has, what mkdir in it creates, and what rmdir in it does.
+//! [`Subsystem`] registers such a directory in the root of configfs until it is dropped.
 //!
 //! ```text
 //!     Subsystem<Shelf>            /sys/kernel/config/shelf
@@ -14,9 +14,9 @@
 //!                                   rmdir novel           Shelf::drop_item, then Book is dropped
 //! ```
 //!
-//! All callbacks run in the context of the task that reads, writes, makes or removes, and may
-//! sleep. Reads and writes of any attributes run concurrently, hence `Send + Sync` data.
-//! `make_group` and `drop_item` of one subsystem exclude each other.
+//! All callbacks run in the context of the task that reads, writes, creates or removes, and may
+//! sleep. Attributes are read and written concurrently, so the data must be `Send + Sync`.
+//! `make_group` and `drop_item` of a subsystem exclude each other.
 //!
 //! Not supported: symbolic links, binary attributes, items that are not groups.
 //!
@@ -69,7 +69,7 @@
 //!     )];
 //! }
 //!
-//! # // What is built in cannot call configfs if that is a module.
+//! # // Built-in code cannot call configfs if configfs is a module.
 //! # #[cfg(CONFIG_CONFIGFS_FS = "y")]
 //! {
 //!     let owner = this_module::<crate::LocalModule>();

@@ -2,7 +2,7 @@
 
 //! The attributes of a group.
 //!
-//! A read of an attribute fills a [`Page`]. A write comes as a [`Text`].
+//! A read of an attribute fills a [`Page`]. A write passes a [`Text`].
 
 use super::node::Node;
 use crate::{
@@ -20,13 +20,13 @@ use core::{
 
 /// An attribute file of directories with data `D`.
 ///
-/// `show` writes what a read of the file returns, at most 4096 bytes, into a [`Page`]. `store` gets
-/// what was written, at most 4095 bytes, as a [`Text`]. Errors go to the reading or writing task. A
-/// write of nothing fails with `EFAULT` before it gets here, opening for the wrong direction with
-/// `EACCES`, any use after rmdir with `ENOENT`.
+/// `show` writes the content of the file, at most 4096 bytes, into a [`Page`]. `store` gets what
+/// was written, at most 4095 bytes, as a [`Text`]. Errors are returned to the reading or writing
+/// task. A write of zero bytes fails with `EFAULT` before `store` is called, opening in a direction
+/// that the file does not support with `EACCES`, and any use after rmdir with `ENOENT`.
 ///
-/// Both are named functions or closures that capture nothing, known at compile time: the attributes
-/// of a directory are constants.
+/// Both are functions or closures that capture nothing, known at compile time: the attributes of a
+/// directory are constants.
 ///
 /// C header: [`include/linux/configfs.h`](srctree/include/linux/configfs.h)
 ///
@@ -52,7 +52,7 @@ pub struct Attribute<D> {
     name: &'static CStr,
     show: Option<ShowCallback>,
     store: Option<StoreCallback>,
-    // Neither a sub- nor a supertype of that of another `D`.
+    // Invariant in `D`.
     _data: PhantomData<fn(D) -> D>,
 }
 
@@ -61,12 +61,12 @@ type StoreCallback =
     unsafe extern "C" fn(*mut bindings::config_item, *const c_char, usize) -> isize;
 
 impl<D: Send + Sync + 'static> Attribute<D> {
-    /// A file that everyone can read, mode 0444.
+    /// Creates an attribute that can be read, mode 0444.
     pub const fn ro<S>(name: &'static CStr, show: S) -> Self
     where
         S: Fn(&D, &mut Page<'_>) -> Result + Copy + Send + 'static,
     {
-        // INVARIANT: The callback asks for exactly what the invariant offers.
+        // INVARIANT: The callback requires exactly what the invariant guarantees.
         Self {
             name,
             show: Some(show_callback(show)),
@@ -75,12 +75,12 @@ impl<D: Send + Sync + 'static> Attribute<D> {
         }
     }
 
-    /// A file that its owner can write, mode 0200.
+    /// Creates an attribute that can be written, mode 0200.
     pub const fn wo<T>(name: &'static CStr, store: T) -> Self
     where
         T: Fn(&D, &Text) -> Result + Copy + Send + 'static,
     {
-        // INVARIANT: The callback asks for exactly what the invariant offers.
+        // INVARIANT: The callback requires exactly what the invariant guarantees.
         Self {
             name,
             show: None,
@@ -89,13 +89,13 @@ impl<D: Send + Sync + 'static> Attribute<D> {
         }
     }
 
-    /// A file that everyone can read and its owner can write, mode 0644.
+    /// Creates an attribute that can be read and written, mode 0644.
     pub const fn rw<S, T>(name: &'static CStr, show: S, store: T) -> Self
     where
         S: Fn(&D, &mut Page<'_>) -> Result + Copy + Send + 'static,
         T: Fn(&D, &Text) -> Result + Copy + Send + 'static,
     {
-        // INVARIANT: The callbacks ask for exactly what the invariant offers.
+        // INVARIANT: The callbacks require exactly what the invariant guarantees.
         Self {
             name,
             show: Some(show_callback(show)),
@@ -104,12 +104,12 @@ impl<D: Send + Sync + 'static> Attribute<D> {
         }
     }
 
-    /// The name of the file.
+    /// Returns the name of the file.
     pub const fn name(&self) -> &'static CStr {
         self.name
     }
 
-    /// The C description of the file, without an owner; see `Table::new`.
+    /// Returns the C description of the file, without an owner; see `Table::new`.
     pub(super) fn to_raw(&self) -> bindings::configfs_attribute {
         bindings::configfs_attribute {
             ca_name: as_char_ptr_in_const_context(self.name),
@@ -125,7 +125,7 @@ impl<D: Send + Sync + 'static> Attribute<D> {
     }
 }
 
-/// Turns a value without size into the address of a callback that calls it.
+/// Returns a C callback that calls a value of the zero-sized type `S`.
 const fn show_callback<D, S>(_show: S) -> ShowCallback
 where
     D: Send + Sync + 'static,
@@ -135,7 +135,7 @@ where
     show::<D, S>
 }
 
-/// Turns a value without size into the address of a callback that calls it.
+/// Returns a C callback that calls a value of the zero-sized type `T`.
 const fn store_callback<D, T>(_store: T) -> StoreCallback
 where
     D: Send + Sync + 'static,
@@ -154,8 +154,9 @@ where
     D: Send + Sync + 'static,
     S: Fn(&D, &mut Page<'_>) -> Result + Copy + Send + 'static,
 {
-    // SAFETY: By the safety requirements, `S` has no bytes to read, and this is a copy of a value
-    // that existed; `S` is `Copy` and `Send`, so copies may exist anywhere at any time.
+    // SAFETY: By the safety requirements, `S` is zero-sized, so there is nothing to read, and this
+    // is a copy of a value that existed; `S` is `Copy` and `Send`, so copies may exist anywhere at
+    // any time.
     let show = unsafe { core::ptr::NonNull::<S>::dangling().read() };
     // SAFETY: By the safety requirements, for the duration of this call.
     let node = unsafe { Node::<D>::from_item(item) };
@@ -181,8 +182,9 @@ where
     D: Send + Sync + 'static,
     T: Fn(&D, &Text) -> Result + Copy + Send + 'static,
 {
-    // SAFETY: By the safety requirements, `T` has no bytes to read, and this is a copy of a value
-    // that existed; `T` is `Copy` and `Send`, so copies may exist anywhere at any time.
+    // SAFETY: By the safety requirements, `T` is zero-sized, so there is nothing to read, and this
+    // is a copy of a value that existed; `T` is `Copy` and `Send`, so copies may exist anywhere at
+    // any time.
     let store = unsafe { core::ptr::NonNull::<T>::dangling().read() };
     // SAFETY: By the safety requirements, for the duration of this call.
     let node = unsafe { Node::<D>::from_item(item) };
@@ -195,9 +197,9 @@ where
     }
 }
 
-/// What a read of an attribute returns, to be written with `write!` or `writeln!`.
+/// The content of an attribute that is being read, to be written with `write!` or `writeln!`.
 ///
-/// Holds [`Page::SIZE`] bytes.
+/// It has room for [`Page::SIZE`] bytes.
 ///
 /// # Invariants
 ///
@@ -221,7 +223,7 @@ pub struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// The longest text of an attribute in bytes, whatever the page size of the machine.
+    /// The maximum size of the content in bytes, regardless of the page size of the machine.
     pub const SIZE: usize = 4096;
 
     /// # Safety
@@ -237,27 +239,27 @@ impl Page<'_> {
         }
     }
 
-    /// The number of bytes written.
+    /// Returns the number of bytes written.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nothing was written.
+    /// Returns whether nothing was written.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Takes back all but the first `len` bytes.
+    /// Discards all but the first `len` bytes.
     pub fn truncate(&mut self, len: usize) {
-        // INVARIANT: No more than were written.
+        // INVARIANT: `len` does not grow.
         self.len = self.len.min(len);
     }
 
-    /// Appends formatted text; what `write!` and `writeln!` call.
+    /// Appends formatted text. Called by `write!` and `writeln!`.
     ///
     /// # Errors
     ///
-    /// `EFBIG` if it does not fit. Its pieces before the one that did not fit stay.
+    /// `EFBIG` if the text does not fit. The parts of it before the one that does not fit are kept.
     pub fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> Result {
         fmt::Write::write_fmt(self, text).map_err(|_| EFBIG)
     }
@@ -269,11 +271,11 @@ impl fmt::Write for Page<'_> {
             return Err(fmt::Error);
         }
 
-        // SAFETY: By the type invariant, no more than the page is written, and by the check above
-        // there is room for the text, so this is within the page or just behind it.
+        // SAFETY: By the type invariant, at most the whole page is written, and by the check above
+        // there is room for the text, so this is within the page or just past its end.
         let target = unsafe { self.start.add(self.len) };
         // SAFETY: By the type invariant and the check above, the target is within the page; `text`
-        // cannot overlap it, since the page has never been lent.
+        // cannot overlap it, since the page has never been borrowed.
         unsafe {
             text.as_ptr()
                 .copy_to_nonoverlapping(target.as_ptr(), text.len())
@@ -284,11 +286,11 @@ impl fmt::Write for Page<'_> {
     }
 }
 
-/// What was written to an attribute: a string up to the first NUL or the end.
+/// The text that was written to an attribute: a string up to the first NUL or the end.
 ///
-/// It converts to numbers exactly as in C, with the functions of C. They accept one leading plus
-/// sign (the signed ones also minus), and one newline at the end; nothing else around the digits.
-/// In base 0, a leading `0x` means hexadecimal, a leading `0` octal.
+/// It converts to numbers as in C, by C's functions. They accept a leading plus sign (the signed
+/// ones also a minus sign), and a newline at the end; nothing else around the digits. In base 0, a
+/// leading `0x` means hexadecimal, a leading `0` octal.
 ///
 /// C header: [`include/linux/kstrtox.h`](srctree/include/linux/kstrtox.h)
 ///
@@ -313,13 +315,14 @@ impl fmt::Write for Page<'_> {
 pub struct Text(CStr);
 
 impl Text {
-    /// Regards a string as the content of a write.
+    /// Converts a string to the text of a write.
     pub fn from_cstr(text: &CStr) -> &Self {
-        // SAFETY: `Text` has the representation of `CStr`, and asks for nothing more.
+        // SAFETY: `Text` has the representation of `CStr`, and no further requirements.
         unsafe { &*(core::ptr::from_ref(text) as *const Self) }
     }
 
-    /// Converts to an unsigned 32-bit number; `EINVAL` if it is none, `ERANGE` if too large.
+    /// Converts to an unsigned 32-bit number; `EINVAL` if the text is not a number, `ERANGE` if it
+    /// is too large.
     pub fn kstrtouint(&self, base: u32) -> Result<u32> {
         let mut value = 0;
         // SAFETY: The string is NUL-terminated, the result valid for writes.
@@ -327,7 +330,8 @@ impl Text {
         Ok(value)
     }
 
-    /// Converts to a signed 32-bit number; `EINVAL` if it is none, `ERANGE` if it does not fit.
+    /// Converts to a signed 32-bit number; `EINVAL` if the text is not a number, `ERANGE` if it
+    /// does not fit.
     pub fn kstrtoint(&self, base: u32) -> Result<i32> {
         let mut value = 0;
         // SAFETY: The string is NUL-terminated, the result valid for writes.
@@ -335,7 +339,8 @@ impl Text {
         Ok(value)
     }
 
-    /// Converts to an unsigned 64-bit number; `EINVAL` if it is none, `ERANGE` if too large.
+    /// Converts to an unsigned 64-bit number; `EINVAL` if the text is not a number, `ERANGE` if it
+    /// is too large.
     pub fn kstrtoull(&self, base: u32) -> Result<u64> {
         let mut value = 0;
         // SAFETY: The string is NUL-terminated, the result valid for writes.
@@ -343,13 +348,15 @@ impl Text {
         Ok(value)
     }
 
-    /// Converts to an `unsigned long`; `EINVAL` if it is no number, `ERANGE` if too large.
+    /// Converts to an `unsigned long`; `EINVAL` if the text is not a number, `ERANGE` if it is too
+    /// large.
     pub fn kstrtoul(&self, base: u32) -> Result<usize> {
         usize::try_from(self.kstrtoull(base)?).map_err(|_| ERANGE)
     }
 
-    /// Converts to a boolean: `y t 1 on` or `n f 0 off`, of which the first one or two letters
-    /// matter, in either case; else `EINVAL`.
+    /// Converts to a boolean: `y`, `t`, `1` and `on` are true, `n`, `f`, `0` and `off` are false.
+    /// Only the first one or two characters are compared, ignoring case. Any other text fails with
+    /// `EINVAL`.
     pub fn kstrtobool(&self) -> Result<bool> {
         crate::str::kstrtobool(self)
     }

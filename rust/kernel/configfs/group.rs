@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a driver says about one kind of directory.
+//! The trait that describes a kind of directory.
 
 use super::attribute::Attribute;
 use super::node::{
@@ -20,10 +20,10 @@ use core::{
     mem::offset_of, //
 };
 
-/// The data behind a directory, along with what can be done in it.
+/// The data of a directory, with the operations on it.
 ///
-/// The data is pinned, shared by all callbacks, and dropped when the directory is gone and the last
-/// callback on it has returned.
+/// The data is pinned, shared by all callbacks, and dropped when the directory is removed and the
+/// last callback on it has returned.
 ///
 /// C header: [`include/linux/configfs.h`](srctree/include/linux/configfs.h)
 ///
@@ -44,7 +44,7 @@ use core::{
 ///         &[Attribute::ro(c"number", |port: &Port, page| writeln!(page, "{}", port.0))];
 /// }
 ///
-/// // Two directories that come with their parent; mkdir is refused with `EPERM`.
+/// // Two directories that are created with their parent; mkdir fails with `EPERM`.
 /// impl Group for Ports {
 ///     type Child = NoChild;
 ///     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
@@ -60,37 +60,37 @@ use core::{
 /// # Ok::<(), Error>(())
 /// ```
 pub trait Group: Sized + Send + Sync + 'static {
-    /// The directories that mkdir makes in this one; [`NoChild`] if it makes none.
+    /// The directories that mkdir creates in this one; [`NoChild`] if mkdir is not supported.
     type Child: Group;
 
-    /// The files in the directory.
+    /// The attributes of the directory.
     const ATTRIBUTES: &'static [Attribute<Self>];
 
-    /// Serves a mkdir of `name`: returns what initializes the data of the new directory.
+    /// Called on mkdir of `name`: returns an initializer for the data of the new directory.
     ///
-    /// That can be a `Result` with the data, or a `try_pin_init!`. Its error is what mkdir returns;
-    /// without an implementation that is `EPERM`. Names that exist in this directory do not get
-    /// here. While the module is still being initialized, mkdir fails with `EAGAIN`. If configfs
-    /// cannot finish the new directory, [`Group::drop_item`] follows.
+    /// That can be a `Result` with the data, or a `try_pin_init!`. mkdir fails with its error,
+    /// which is `EPERM` by default. This is not called for a name that exists in this directory.
+    /// While the module is still being initialized, mkdir fails with `EAGAIN`. If configfs cannot
+    /// complete the new directory, it calls [`Group::drop_item`].
     fn make_group(&self, _name: &CStr) -> impl PinInit<Self::Child, Error> {
         Err::<Self::Child, Error>(EPERM)
     }
 
-    /// Serves a rmdir: the directory of `child` is out of sight, none of its files is being read or
-    /// written, and none will be, even if still open.
+    /// Called on rmdir of `child`: the directory is not visible any more, none of its files is
+    /// being read or written, and none will be, even if still open.
     ///
     /// The data is dropped afterwards.
     fn drop_item(&self, _child: &Self::Child) {}
 
-    /// Adds the directories that come and go with this one.
+    /// Adds the directories that are created and removed with this one.
     ///
-    /// An error makes the making of this directory fail.
+    /// If this fails, this directory is not created.
     fn default_groups(&self, _groups: &mut DefaultGroups<'_>) -> Result {
         Ok(())
     }
 }
 
-/// The [`Group::Child`] of a directory in which nothing can be made.
+/// The [`Group::Child`] of a directory in which mkdir is not supported.
 pub enum NoChild {}
 
 impl Group for NoChild {
@@ -98,28 +98,28 @@ impl Group for NoChild {
     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
 }
 
-/// Where [`Group::default_groups`] puts its directories.
+/// The default groups of a directory, to be added by [`Group::default_groups`].
 ///
 /// # Invariants
 ///
-/// `parent` points to an initialized group that is not yet visible in configfs and is used by
-/// not elsewhere for `'a`.
+/// `parent` points to an initialized group that is not yet visible in configfs and is not used
+/// elsewhere for `'a`.
 pub struct DefaultGroups<'a> {
     parent: *mut bindings::config_group,
     owner: &'static ThisModule,
-    /// How many directories `parent` came with, one above the other.
+    /// The nesting depth of `parent`: the number of directories above it that are created with it.
     level: usize,
     // Invariant in `'a`, so that two of these cannot be swapped.
     _borrow: PhantomData<fn(&'a ()) -> &'a ()>,
 }
 
 impl DefaultGroups<'_> {
-    /// How many directories may come with one that is made, one above the other.
+    /// The maximum nesting depth of default groups.
     ///
-    /// configfs makes them, and takes them down, by a recursion in which it holds the lock of each.
+    /// configfs creates and removes them recursively, and holds the lock of each level meanwhile.
     pub const MOST_LEVELS: usize = 8;
 
-    /// The level of what is added here.
+    /// Returns the nesting depth of a directory that is added here.
     fn next_level(&self) -> Result<usize> {
         if self.level < Self::MOST_LEVELS {
             Ok(self.level + 1)
@@ -128,12 +128,12 @@ impl DefaultGroups<'_> {
         }
     }
 
-    /// Adds the directory `name` with `data` behind it.
+    /// Adds the directory `name` with `data`.
     ///
     /// # Errors
     ///
-    /// `EEXIST` if a directory of that name was added before, `EINVAL` if there are
-    /// [`Self::MOST_LEVELS`] already, `ENOMEM`, or the error of `data`.
+    /// `EEXIST` if a directory of that name was added before, `EINVAL` if it would be nested more
+    /// than [`Self::MOST_LEVELS`] deep, `ENOMEM` if out of memory, or the error of `data`.
     ///
     /// # Examples
     ///
@@ -172,7 +172,7 @@ impl DefaultGroups<'_> {
     /// # Ok::<(), Error>(())
     /// ```
     ///
-    /// A directory in which another comes, as long as there is one to come:
+    /// Directories that are nested to a given depth:
     ///
     /// ```
     /// use kernel::{
@@ -213,14 +213,14 @@ impl DefaultGroups<'_> {
         unsafe { self.link(group) }
     }
 
-    /// Adds the directory of `fault`, with the files in which the user says when it happens.
+    /// Adds the directory of `fault`, with the files that configure when the fault happens.
     ///
     /// Without `CONFIG_FAULT_INJECTION_CONFIGFS` this does nothing.
     ///
     /// # Errors
     ///
-    /// `EBUSY` if it was added before, `EEXIST` if a directory of its name was, `EINVAL` if there
-    /// are [`Self::MOST_LEVELS`] already.
+    /// `EBUSY` if it was added before, `EEXIST` if a directory of its name was added before,
+    /// `EINVAL` if it would be nested more than [`Self::MOST_LEVELS`] deep.
     ///
     /// # Examples
     ///
@@ -260,7 +260,7 @@ impl DefaultGroups<'_> {
         {
             self.next_level()?;
             let group = fault.take_group().ok_or(EBUSY)?;
-            // SAFETY: No other caller got the group, so it is in no list, and it came with a
+            // SAFETY: No other caller got the group, so it is in no list, and it comes with a
             // reference.
             unsafe { self.link(group) }
         }
@@ -271,8 +271,9 @@ impl DefaultGroups<'_> {
         }
     }
 
-    /// Whether a directory of that name was added. C does not look: it would make two directories,
-    /// of which one cannot be reached.
+    /// Returns whether a directory of that name was added.
+    ///
+    /// C does not check this: it would create two directories, one of which cannot be reached.
     fn has(&self, name: &CStr) -> bool {
         // SAFETY: By the type invariant, the group is initialized.
         let head = unsafe { &raw mut (*self.parent).default_groups };
@@ -285,7 +286,7 @@ impl DefaultGroups<'_> {
                 .cast::<bindings::config_group>();
             // SAFETY: The list owns a reference to each group.
             let added = unsafe { (*group).cg_item.ci_name };
-            // SAFETY: A group has a name before it gets here, and keeps it.
+            // SAFETY: A group has a name before it is added, and keeps it.
             let added = unsafe { CStr::from_char_ptr(added) };
             if added == name {
                 return true;
@@ -300,22 +301,24 @@ impl DefaultGroups<'_> {
     ///
     /// # Errors
     ///
-    /// `EEXIST` if there is one of its name. Then the reference is given back.
+    /// `EEXIST` if a directory of that name was added before. The reference is put then.
     ///
     /// # Safety
     ///
-    /// `group` is valid, has a name, is in no list, and the caller gives up a reference to it.
-    // Inlined, so that the kernel crate calls nothing of configfs, which may be a module.
+    /// `group` is valid, has a name, is in no list, and the caller passes ownership of a reference
+    /// to it.
+    // Inlined, so that the kernel crate does not call configfs, which may be a module.
     #[inline]
     unsafe fn link(&mut self, group: *mut bindings::config_group) -> Result {
         // SAFETY: By the safety requirement.
         let item = unsafe { &raw mut (*group).cg_item };
         // SAFETY: By the safety requirement.
         let name = unsafe { (*item).ci_name };
-        // SAFETY: By the safety requirement; it stays until the reference is given back.
+        // SAFETY: By the safety requirement; the name is valid until the reference is put.
         let name = unsafe { CStr::from_char_ptr(name) };
         if self.has(name) {
-            // SAFETY: By the safety requirement, the reference is ours, and gone after this.
+            // SAFETY: By the safety requirement, the reference is ours, and it is not used after
+            // this.
             unsafe { bindings::config_item_put(item) };
             return Err(EEXIST);
         }
@@ -324,14 +327,14 @@ impl DefaultGroups<'_> {
         // SAFETY: By the type invariant.
         let list = unsafe { &raw mut (*self.parent).default_groups };
         // SAFETY: By the safety requirement, `entry` is in no list; `parent` is initialized and
-        // exclusively ours by the type invariant. The list now owns the reference, which is given
-        // back in `Node::free`.
+        // exclusively ours by the type invariant. The list now owns the reference, which
+        // `Node::free` puts.
         unsafe { bindings::list_add_tail(entry, list) };
         Ok(())
     }
 }
 
-/// Makes a directory that is not visible yet, and comes with `level` others above it.
+/// Creates a directory that is not visible yet, with a nesting depth of `level`.
 pub(super) fn create<D: Group>(
     name: &CStr,
     owner: &'static ThisModule,
@@ -359,7 +362,7 @@ pub(super) fn create<D: Group>(
     Ok(node)
 }
 
-/// The C callbacks for making and removing directories in a `D`.
+/// The C callbacks that create and remove directories in a `D`.
 struct GroupCallbacks<D>(PhantomData<D>);
 
 impl<D: Group> GroupCallbacks<D> {
@@ -400,7 +403,8 @@ impl<D: Group> GroupCallbacks<D> {
     /// # Safety
     ///
     /// `parent` must be the group in a live `Node<D>`, `item` the item in a live `Node<D::Child>`
-    /// that `make_group` returned, whose reference from there becomes this function's.
+    /// that `make_group` returned, and ownership of the reference from there passes to this
+    /// function.
     unsafe extern "C" fn drop_item(
         parent: *mut bindings::config_group,
         item: *mut bindings::config_item,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The memory behind a directory: the C group with the driver's data beside it.
+//! The memory of a directory: the C group with the driver's data next to it.
 
 use crate::{
     bindings,
@@ -17,15 +17,15 @@ use core::{
 
 /// A directory in memory.
 ///
-/// Root directories and others have the same layout: the mutex of a subsystem, which only roots
-/// use, is part of every node. So one way leads from the C item to the data, whatever the place of
-/// the directory in the tree.
+/// Root directories and others have the same layout: every node includes the mutex of a subsystem,
+/// which only roots use. The data is therefore found from the C item in the same way for all
+/// directories.
 ///
 /// # Invariants
 ///
 /// * `head.c.su_group` is initialized, has a name, and its type is that of `table`, which describes
 ///   a directory with data `D`.
-/// * Lives in a `KBox` that belongs to the reference count of `head.c.su_group.cg_item`.
+/// * It is in a `KBox` that belongs to the reference count of `head.c.su_group.cg_item`.
 #[pin_data]
 pub(super) struct Node<D> {
     #[pin]
@@ -35,21 +35,21 @@ pub(super) struct Node<D> {
     data: D,
 }
 
-/// What is alike in all nodes, whatever their data.
+/// The part of a node that does not depend on the type of its data.
 ///
 /// # Invariants
 ///
-/// Is the head of a `Node<D>`, for which `free` is `Node::<D>::free`.
+/// It is the head of a `Node<D>`, and `free` is `Node::<D>::free`.
 #[pin_data]
 struct Head {
     #[pin]
     c: Opaque<bindings::configfs_subsystem>,
-    /// Another subsystem may have a reference to the node when the module is unloaded.
+    /// Another subsystem may hold a reference to the node when the module is unloaded.
     pin: Option<ModulePin>,
     free: unsafe fn(*mut Head),
 }
 
-/// What the [`Table`] of a node has to say about the end of its life.
+/// The item operations in the [`Table`] of every node.
 pub(super) static ITEM_OPERATIONS: bindings::configfs_item_operations =
     bindings::configfs_item_operations {
         release: Some(Head::release),
@@ -58,7 +58,7 @@ pub(super) static ITEM_OPERATIONS: bindings::configfs_item_operations =
     };
 
 impl Head {
-    /// The C group in this node.
+    /// Returns the C group in this node.
     fn as_group(&self) -> *mut bindings::config_group {
         // SAFETY: The projection stays within `c`.
         unsafe { &raw mut (*self.c.get()).su_group }
@@ -69,20 +69,20 @@ impl Head {
     /// `item` must be in the head of a node.
     unsafe fn container_of(item: *mut bindings::config_item) -> *mut Self {
         const ITEM: usize = offset_of!(bindings::configfs_subsystem, su_group.cg_item);
-        // SAFETY: By the safety requirements, the item is that of a `c`.
+        // SAFETY: By the safety requirements, the item is in a `c`.
         let c = unsafe { item.byte_sub(ITEM) };
         // SAFETY: By the safety requirements, that is in a head.
         unsafe { c.byte_sub(offset_of!(Self, c)) }.cast()
     }
 
-    /// Frees a node, when its last reference is given back.
+    /// Frees a node when its last reference is put.
     ///
-    /// This may be when its module has been unloaded, since other subsystems can have a reference:
-    /// a task that makes a symbolic link to the directory does. The module's code is there, by the
-    /// pin of the node. This function is not generic, for such code is part of the module that uses
-    /// it: where this file is built in, the task is out of the module's code when the pin goes.
-    /// (Where this file is a part of the module, only the last instructions of this function are
-    /// not kept by anything.)
+    /// This may be after its module was unloaded, since other subsystems can hold a reference:
+    /// creating a symbolic link to the directory takes one. The pin of the node keeps the module's
+    /// code in memory. This function is not generic, since generic code is part of the module that
+    /// uses it: where this file is built in, the task has left the module's code when the pin is
+    /// dropped. (Where this file is part of the module, nothing protects the last instructions of
+    /// this function.)
     ///
     /// # Safety
     ///
@@ -91,29 +91,29 @@ impl Head {
     unsafe extern "C" fn release(item: *mut bindings::config_item) {
         // SAFETY: By the safety requirements.
         let head = unsafe { Self::container_of(item) };
-        // SAFETY: By the safety requirements, no other task uses it.
+        // SAFETY: By the safety requirements, no other task uses the node.
         let pin = unsafe { (*head).pin.take() };
         // SAFETY: As above.
         let free = unsafe { (*head).free };
-        // SAFETY: By the type invariants it is that of the node, which is not used any more.
+        // SAFETY: By the type invariants, `free` is that of the node, which is not used any more.
         unsafe { free(head) };
         drop(pin);
     }
 }
 
 impl<D> Node<D> {
-    /// The C group in this node.
+    /// Returns the C group in this node.
     fn as_group(&self) -> *mut bindings::config_group {
         self.head.as_group()
     }
 
-    /// The C item in this node.
+    /// Returns the C item in this node.
     fn as_item(&self) -> *mut bindings::config_item {
         // SAFETY: The projection stays within the group.
         unsafe { &raw mut (*self.as_group()).cg_item }
     }
 
-    /// The node around `item`.
+    /// Returns the node that contains `item`.
     ///
     /// # Safety
     ///
@@ -125,7 +125,7 @@ impl<D> Node<D> {
         unsafe { &*node }
     }
 
-    /// The node around `group`.
+    /// Returns the node that contains `group`.
     ///
     /// # Safety
     ///
@@ -147,7 +147,7 @@ impl<D> Node<D> {
         unsafe { Self::of_head(head) }
     }
 
-    /// The node in which `head` is.
+    /// Returns the node that contains `head`.
     ///
     /// # Safety
     ///
@@ -157,19 +157,19 @@ impl<D> Node<D> {
         unsafe { head.byte_sub(offset_of!(Self, head)) }.cast()
     }
 
-    /// The driver's data.
+    /// Returns the driver's data.
     pub(super) fn data(&self) -> &D {
         &self.data
     }
 
-    /// The module that serves this directory.
+    /// Returns the module that owns this directory.
     pub(super) fn owner(&self) -> &'static ThisModule {
         self.table.owner()
     }
 
-    /// Whether the initialization of that module has succeeded.
+    /// Returns whether the initialization of that module has succeeded.
     ///
-    /// A directory that was made earlier would outlive a module whose initialization fails.
+    /// A directory that is created earlier would outlive a module whose initialization fails.
     pub(super) fn owner_is_live(&self) -> bool {
         let module = self.owner().as_ptr();
 
@@ -178,8 +178,8 @@ impl<D> Node<D> {
         }
         // SAFETY: A module is loaded while its code runs, as it does here.
         let state = unsafe { &raw const (*module).state };
-        // SAFETY: As above. The loader may change the state meanwhile: a volatile read is what C
-        // would use.
+        // SAFETY: As above. The loader may change the state concurrently, so the read is volatile,
+        // as `READ_ONCE` is in C.
         let state = unsafe { state.read_volatile() };
         state == bindings::module_state_MODULE_STATE_LIVE
     }
@@ -195,19 +195,19 @@ impl<D> Node<D> {
         // SAFETY: By the safety requirements.
         let group = unsafe { (*head).as_group() };
         // SAFETY: The group is initialized, by the type invariant; its default groups were unlinked
-        // before, since a linked one has a reference to this node.
+        // before, since a linked one holds a reference to this node.
         unsafe { bindings::configfs_remove_default_groups(group) };
-        // SAFETY: Nodes are in a `KBox`, by the type invariant, and this was the last reference.
-        // The value does not move on its way into the box, where it is dropped in place.
+        // SAFETY: By the type invariant, nodes are in a `KBox`, and this was the last reference.
+        // The value does not move when the box is recreated, and is dropped in place.
         drop(unsafe { KBox::from_raw(node) });
     }
 }
 
-/// One reference to a node.
+/// A reference to a node.
 ///
 /// # Invariants
 ///
-/// Owns a count in the node's `ci_kref`.
+/// It owns a reference count in the node's `ci_kref`.
 pub(super) struct NodeRef<D>(NonNull<Node<D>>);
 
 // SAFETY: A reference gives access to `&D` and may drop `D`, from any task.
@@ -217,12 +217,12 @@ unsafe impl<D: Send + Sync> Send for NodeRef<D> {}
 unsafe impl<D: Send + Sync> Sync for NodeRef<D> {}
 
 impl<D> NodeRef<D> {
-    /// Makes a node, of which this is the first reference; `pin` keeps the module of `D`.
+    /// Creates a node and returns the first reference to it; `pin` keeps the module of `D`.
     ///
     /// # Safety
     ///
-    /// `table` must be made for `D`: with attributes of `D`, callbacks for groups of data `D`, and
-    /// [`ITEM_OPERATIONS`].
+    /// `table` must be created for `D`: with attributes of `D`, callbacks for groups with data `D`,
+    /// and [`ITEM_OPERATIONS`].
     pub(super) unsafe fn new(
         name: &CStr,
         pin: ModulePin,
@@ -232,7 +232,7 @@ impl<D> NodeRef<D> {
         const_assert!(size_of::<Node<D>>() <= MAX_SIZE);
         let node = KBox::pin_init(
             try_pin_init!(Node {
-                // INVARIANT: It is that of this node.
+                // INVARIANT: `free` is that of this node.
                 head <- pin_init!(Head {
                     c <- Opaque::ffi_init(|c: *mut bindings::configfs_subsystem| {
                         // SAFETY: `c` is valid for writes.
@@ -248,38 +248,40 @@ impl<D> NodeRef<D> {
         )?;
         let group = node.as_group();
 
-        // SAFETY: The item is zeroed, which for the name means that there is none yet; both strings
-        // are NUL-terminated, and the format asks for one string.
+        // SAFETY: The item is zeroed, which means that it has no name yet; both strings are
+        // NUL-terminated, and the format takes one string.
         to_result(unsafe {
             bindings::config_item_set_name(node.as_item(), c"%s".as_char_ptr(), name.as_char_ptr())
         })?;
-        // SAFETY: The group is not used elsewhere. Its type is beside it, so it stays where it is
-        // for as long as the group does.
+        // SAFETY: The group is not used elsewhere. Its type is in the same node, so it stays in
+        // place for as long as the group exists.
         unsafe { (*group).cg_item.ci_type = node.table.as_ptr() };
         // SAFETY: As above.
         unsafe { bindings::config_group_init(group) };
 
-        // INVARIANT: Name, type, lists and count are set; the count of one is what we return.
+        // INVARIANT: Name, type, lists and reference count are set; the count is one, for the
+        // reference that is returned.
         // SAFETY: A `NodeRef` never moves its node.
         let node = KBox::into_raw(unsafe { Pin::into_inner_unchecked(node) });
         // SAFETY: `KBox::into_raw` never returns null.
         Ok(Self(unsafe { NonNull::new_unchecked(node) }))
     }
 
-    /// Takes over a reference that is held through `item`.
+    /// Takes ownership of a reference to the node that contains `item`.
     ///
     /// # Safety
     ///
-    /// `item` must be in a node with data `D`, and the caller give up a reference to it.
+    /// `item` must be in a node with data `D`, and the caller must pass ownership of a reference to
+    /// it.
     pub(super) unsafe fn from_item(item: *mut bindings::config_item) -> Self {
         // SAFETY: By the safety requirements.
         let node = unsafe { Node::container_of(item) };
-        // INVARIANT: The caller's reference becomes ours.
+        // INVARIANT: The caller passes ownership of its reference.
         // SAFETY: The address of a node is not null.
         Self(unsafe { NonNull::new_unchecked(node) })
     }
 
-    /// Hands the reference to C.
+    /// Passes ownership of the reference to C.
     pub(super) fn into_group(self) -> *mut bindings::config_group {
         core::mem::ManuallyDrop::new(self).as_group()
     }
@@ -297,27 +299,27 @@ impl<D> NodeRef<D> {
     }
 
     fn node(&self) -> &Node<D> {
-        // SAFETY: Alive by our reference, and only ever shared.
+        // SAFETY: Our reference keeps the node alive, and it is only ever shared.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl<D> Drop for NodeRef<D> {
     fn drop(&mut self) {
-        // SAFETY: The reference is ours, by the type invariant, and gone after this.
+        // SAFETY: By the type invariant, the reference is ours, and it is not used after this.
         unsafe { bindings::config_item_put(self.node().as_item()) };
     }
 }
 
 /// An item type with its attributes.
 ///
-/// Each directory has its own, so that it is clear when it may be changed or freed: it is
-/// complete before the directory exists and goes with it.
+/// Each directory has its own table, which is complete before the directory exists and freed with
+/// it. It is therefore never changed or freed while C uses it.
 ///
 /// # Invariants
 ///
-/// `item_type` points to the list in `pointers`, which ends in null and otherwise points to the
-/// elements of `_attributes`. Nothing changes after construction.
+/// `item_type` points to the list in `_pointers`, which ends with a NULL pointer and otherwise
+/// points to the elements of `_attributes`. Nothing changes after construction.
 pub(super) struct Table {
     item_type: bindings::config_item_type,
     owner: &'static ThisModule,
@@ -326,12 +328,13 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Collects `attributes`.
+    /// Creates a table with `attributes`.
     ///
-    /// They have no owner: a file that is open keeps no module. Nothing of the module is looked at
-    /// for it once the directory is gone: then configfs calls neither `show` nor `store`, and has
-    /// waited for those that ran. Else a task that keeps a file open could keep a module whose
-    /// initialisation has failed from being freed.
+    /// The attributes have no owner, so an open file holds no reference to the module. It needs
+    /// none: once the directory is removed, configfs calls neither `show` nor `store`, has waited
+    /// for calls in progress, and accesses nothing of the module for the file. With an owner, a
+    /// task that keeps a file open could prevent a module whose initialization has failed from
+    /// being freed.
     pub(super) fn new(
         owner: &'static ThisModule,
         attributes: impl ExactSizeIterator<Item = bindings::configfs_attribute>,
@@ -349,8 +352,7 @@ impl Table {
         }
         pointers.push(core::ptr::null_mut(), GFP_KERNEL)?;
 
-        // INVARIANT: Moving the vectors does not move their elements, and there is no method to
-        // change them.
+        // INVARIANT: Moving the vectors does not move their elements, and no method changes them.
         Ok(Self {
             item_type: bindings::config_item_type {
                 ct_owner: owner.as_ptr(),
@@ -365,7 +367,7 @@ impl Table {
         })
     }
 
-    /// The item type, valid until this table moves or is dropped.
+    /// Returns the item type, valid until this table moves or is dropped.
     pub(super) fn as_ptr(&self) -> *const bindings::config_item_type {
         &raw const self.item_type
     }

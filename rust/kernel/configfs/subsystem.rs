@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The top directory of a driver in configfs.
+//! The top-level directory of a driver in configfs.
 
 use super::group::{
     self,
@@ -14,31 +14,31 @@ use crate::{
     static_lock_class, //
 };
 
-/// A directory in the root of configfs, there until this is dropped.
+/// A directory in the root of configfs, which exists until this is dropped.
 ///
-/// While a directory made below it exists, the module that owns it cannot be removed. A module
-/// therefore sees this dropped when nothing below is left. Dropping it at another time, with
-/// directories below, takes it out of sight and leaves those directories (and the module) in memory
-/// for good. An attribute file that is open keeps neither; what is read or written then fails with
-/// `ENOENT`.
+/// While a directory created below it exists, the module that owns it cannot be unloaded. The exit
+/// of a module therefore drops this when no directory below is left. Dropping it at another time,
+/// with directories below, hides it and leaves those directories (and the module) in memory
+/// forever. An open attribute file does not prevent this from being dropped or the module from
+/// being unloaded; reading or writing it fails with `ENOENT` then.
 ///
-/// Files are usable as soon as [`Subsystem::new`] returns: make it the last step of a module's
+/// Files can be accessed as soon as [`Subsystem::new`] returns: make it the last step of a module's
 /// initialization that can fail.
 ///
-/// It must be neither made nor dropped in a callback of a [`Group`], be it below this one or
-/// another: not in [`Group::make_group`] or [`Group::drop_item`], not in `show` or `store`
-/// of a file, and not in the drop of the data, so that such data must not own a `Subsystem`.
-/// Nothing detects it. Both take the lock of configfs's root, and the drop also waits for the lock
-/// of its directory, and for what its files are doing. But configfs makes and removes directories
-/// with the one above locked. So a drop by a callback of its own directory waits for itself, and
-/// two tasks that make or drop a subsystem in callbacks may wait for each other, without end. A
-/// work item can do both, if no callback waits for it.
+/// It must be neither created nor dropped in a callback of any [`Group`], below this one or not:
+/// not in [`Group::make_group`] or [`Group::drop_item`], not in `show` or `store` of a file, and
+/// not in the drop of the data, so that such data must not own a `Subsystem`. This is not detected.
+/// Both take the lock of configfs's root, and dropping also waits for the lock of its directory and
+/// for callbacks of its files that are running. But configfs creates and removes directories with
+/// the parent locked. A callback that drops its own directory therefore waits for itself, and two
+/// tasks that create or drop a subsystem in callbacks may deadlock. A work item can do both, if no
+/// callback waits for it.
 ///
-/// Another subsystem may have a reference to a directory, as to the target of one of its symbolic
-/// links. Then the data, and the module, is there until that is given back.
+/// Another subsystem may hold a reference to a directory, for example to the target of a symbolic
+/// link. The data and the module then stay in memory until that reference is put.
 ///
-/// A module that leaks it, by [`mem::forget`](core::mem::forget) or in a `static`, is never gone:
-/// the task that unloads it waits for ever.
+/// A module that leaks it, by [`mem::forget`](core::mem::forget) or in a `static`, is never freed:
+/// the task that unloads it waits forever.
 ///
 /// C header: [`include/linux/configfs.h`](srctree/include/linux/configfs.h)
 ///
@@ -62,7 +62,7 @@ use crate::{
 ///     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
 /// }
 ///
-/// # // What is built in cannot call configfs if that is a module.
+/// # // Built-in code cannot call configfs if configfs is a module.
 /// # #[cfg(CONFIG_CONFIGFS_FS = "y")]
 /// {
 ///     let owner = this_module::<crate::LocalModule>();
@@ -77,15 +77,15 @@ pub struct Subsystem<D: Group> {
 }
 
 impl<D: Group> Subsystem<D> {
-    /// Makes the directory `name` in the root of configfs, with `data` behind it.
+    /// Creates the directory `name` with `data` in the root of configfs.
     ///
-    /// `owner` is the module whose code serves the directory.
+    /// `owner` is the module that implements the directory.
     ///
     /// # Errors
     ///
-    /// `EEXIST` if the name is taken, `ENOMEM`, `EAGAIN` while the parameters of the module are
-    /// being parsed, `ENOTSUPP` in a module for a kernel without sysfs, or the error of `data` or
-    /// of [`Group::default_groups`].
+    /// `EEXIST` if the name is taken, `ENOMEM` if out of memory, `EAGAIN` while the parameters of
+    /// the module are being parsed, `ENOTSUPP` in a module for a kernel without sysfs, or the error
+    /// of `data` or of [`Group::default_groups`].
     pub fn new(
         name: &CStr,
         owner: &'static ThisModule,
@@ -109,11 +109,11 @@ impl<D: Group> Subsystem<D> {
         // until they are unregistered.
         to_result(unsafe { bindings::configfs_register_subsystem(subsystem) })?;
 
-        // INVARIANT: Registered just now.
+        // INVARIANT: The subsystem was just registered.
         Ok(Self { root })
     }
 
-    /// Returns the data behind the directory.
+    /// Returns the data of the directory.
     pub fn data(&self) -> &D {
         self.root.data()
     }
@@ -121,7 +121,8 @@ impl<D: Group> Subsystem<D> {
 
 impl<D: Group> Drop for Subsystem<D> {
     fn drop(&mut self) {
-        // SAFETY: Registered, by the type invariant; the memory stays, by the reference in `root`.
+        // SAFETY: By the type invariant, the subsystem is registered; the reference in `root` keeps
+        // its memory.
         unsafe { bindings::configfs_unregister_subsystem(self.root.as_subsystem()) };
     }
 }
