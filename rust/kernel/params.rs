@@ -2,22 +2,22 @@
 
 //! Module parameters, declared in one table.
 //!
-//! [`module_params!`](crate::module_params) makes a `static` of each line, which the module reads
-//! with `get()`. The parser, the texts in `/sys/module/*/parameters` (mode 0444), and what
-//! `modinfo` prints are those of the C types of the same names:
+//! [`module_params!`](crate::module_params) declares a `static` for each line, whose value the
+//! module reads with `get()`. The parser, the text in `/sys/module/*/parameters` (mode 0444), and
+//! the output of `modinfo` are those of the C types of the same names:
 //!
 //! | type           | `static` holds       | accepts                                 | shown     |
 //! |----------------|----------------------|-----------------------------------------|-----------|
 //! | `int`          | [`Param<i32>`]       | `kstrtoint`, base 0                     | decimal   |
 //! | `uint`         | [`Param<u32>`]       | `kstrtouint`, base 0                    | decimal   |
 //! | `ulong`        | [`Param<usize>`]     | `kstrtoul`, base 0                      | decimal   |
-//! | `bool`         | [`Param<bool>`]      | `kstrtobool`; no value at all means yes | `Y`, `N`  |
+//! | `bool`         | [`Param<bool>`]      | `kstrtobool`; no value means true       | `Y`, `N`  |
 //! | `int(check)`   | [`CheckedParam`]     | `kstrtoint`, base 10, then `check`      | decimal   |
-//! | `string`       | [`StringParam`]      | up to 79 bytes                          | as it is  |
+//! | `string`       | [`StringParam`]      | up to 79 bytes                          | unchanged |
 //!
-//! Loading fails with `EINVAL` for a text that is no such value, with `ERANGE` for a number that
-//! does not fit, with `ENOSPC` for a string that is too long. A parameter given twice has its last
-//! value. Values do not change once the module runs, unless it does that itself.
+//! Loading fails with `EINVAL` if the text is not such a value, `ERANGE` if a number does not fit,
+//! and `ENOSPC` if a string is too long. If a parameter is given twice, the last value is used.
+//! Values do not change after loading, unless the module changes them.
 //!
 //! C header: [`include/linux/moduleparam.h`](srctree/include/linux/moduleparam.h)
 
@@ -36,13 +36,14 @@ pub use self::param::{
 
 /// Declares the parameters of a module.
 ///
-/// `module` is the name of the module, the same as in [`module!`]: when the module is built in, its
-/// parameters are given as `name.parameter=value` on the kernel command line. Each line is a
-/// parameter, its type as in the [table](crate::params), its default, which is constant, and what
-/// `modinfo` says about it. The `static` has the name of the parameter in capitals. It takes
-/// documentation, but no other attribute: the compiler does not see the unsafe ones in a macro.
+/// `module` is the name of the module, the same as in [`module!`]: if the module is built in, its
+/// parameters are given as `name.parameter=value` on the kernel command line. Each line declares a
+/// parameter with its type from the [table](crate::params), its default, which is constant, and its
+/// description for `modinfo`. The `static` has the name of the parameter in capitals. It accepts
+/// documentation, but no other attribute: the compiler does not detect unsafe attributes in a
+/// macro.
 ///
-/// Expand it once for each parameter, next to [`module!`] without `params`, in the same crate.
+/// Declare each parameter only once, next to [`module!`] without `params`, in the same crate.
 ///
 /// [`module!`]: crate::prelude::module
 ///
@@ -75,11 +76,11 @@ pub use self::param::{
 /// assert_eq!((GB.get(), NSEC.get(), BLOCKING.get(), MODE.get()), (250, 10_000, false, 2));
 /// assert!(LABEL.get().is_empty());
 ///
-/// // A value that makes no sense is replaced, for everyone to see.
+/// // Replaces an unsuitable value, also in sysfs.
 /// DEPTH.set(DEPTH.get().min(32));
 /// assert_eq!(DEPTH.get(), 32);
 /// ```
-// `LocalModule` is that of the caller.
+// `LocalModule` is the type in the crate of the caller.
 #[allow(clippy::crate_in_macro_def)]
 #[macro_export]
 macro_rules! module_params {
@@ -102,7 +103,7 @@ macro_rules! module_params {
         )*
     };
 
-    // The variable itself.
+    // The variable.
     (@static [$($meta:tt)*] [$vis:vis] $name:ident int [] [$default:expr]) => {
         $crate::module_params!(@param [$($meta)*] [$vis] $name i32, $default);
     };
@@ -139,7 +140,7 @@ macro_rules! module_params {
         }
     };
 
-    // What the kernel reads to find it.
+    // The entry in the section `__param`, where the kernel finds the parameter.
     (@entry $module:literal $name:ident) => {
         $crate::macros::paste! {
             const _: () = {
@@ -159,7 +160,7 @@ macro_rules! module_params {
         }
     };
 
-    // What modinfo prints. A checked integer has no type there, as in C.
+    // The text for `modinfo`. A checked integer has no type there, as in C.
     (@type $module:literal $name:ident $type:ident [$check:expr]) => {};
     (@type $module:literal $name:ident $type:ident []) => {
         $crate::module_params!(

@@ -21,7 +21,7 @@ use core::{
 
 /// A parameter of type `int`, `uint`, `ulong` or `bool`.
 ///
-/// Made by [`module_params!`](crate::module_params), where there is an example.
+/// Declared by [`module_params!`](crate::module_params); see there for an example.
 ///
 /// C header: [`include/linux/moduleparam.h`](srctree/include/linux/moduleparam.h)
 #[repr(transparent)]
@@ -35,21 +35,21 @@ macro_rules! impl_param {
                 Self(Atomic::new(default))
             }
 
-            /// The value given by the user, or the default.
+            /// Returns the value given by the user, or the default.
             #[inline]
             pub fn get(&self) -> $type {
                 self.0.load(Relaxed)
             }
 
-            /// Replaces the value, also where the user sees it.
+            /// Replaces the value, also in sysfs.
             #[inline]
             pub fn set(&self, value: $type) {
                 self.0.store(value, Relaxed)
             }
         }
 
-        // SAFETY: The operations access a value of the C type that is `$type`, which is what an
-        // atomic is in memory.
+        // SAFETY: The operations access a value of the C type that corresponds to `$type`, which
+        // has the layout of the atomic.
         unsafe impl ParamOps for Param<$type> {
             const OPERATIONS: *const bindings::kernel_param_ops = &raw const bindings::$operations;
         }
@@ -63,13 +63,13 @@ impl_param!(bool, param_ops_bool);
 
 /// A parameter of type `int` with a check.
 ///
-/// Made by [`module_params!`](crate::module_params), where there is an example.
+/// Declared by [`module_params!`](crate::module_params); see there for an example.
 ///
 /// C header: [`include/linux/moduleparam.h`](srctree/include/linux/moduleparam.h)
 ///
 /// # Invariants
 ///
-/// The value comes first in memory, where `param_get_int` looks for it.
+/// The value is the first field in memory, where `param_get_int` reads it.
 #[repr(C)]
 pub struct CheckedParam {
     value: Param<i32>,
@@ -86,13 +86,13 @@ impl CheckedParam {
         }
     }
 
-    /// The value given by the user, which passed the check, or the default.
+    /// Returns the value given by the user, which passed the check, or the default.
     #[inline]
     pub fn get(&self) -> i32 {
         self.value.get()
     }
 
-    /// Replaces the value without asking the check.
+    /// Replaces the value without calling the check.
     #[inline]
     pub fn set(&self, value: i32) {
         self.value.set(value)
@@ -106,16 +106,16 @@ impl CheckedParam {
     unsafe extern "C" fn parse(text: *const c_char, entry: *const bindings::kernel_param) -> c_int {
         let mut value = 0;
 
-        // SAFETY: By the safety requirements, `text` is NUL-terminated where `kstrtoint` gets it.
+        // SAFETY: By the safety requirements, `text` is NUL-terminated, as it is not null here.
         if text.is_null() || unsafe { bindings::kstrtoint(text, 10, &mut value) } != 0 {
             return EINVAL.to_errno();
         }
         // SAFETY: By the safety requirements, the entry is valid.
         let argument = unsafe { &(*entry).__bindgen_anon_1 };
-        // SAFETY: A parameter with operations of its own has an argument.
+        // SAFETY: A parameter with its own operations has an argument.
         let argument = unsafe { argument.arg };
-        // SAFETY: By the safety requirements; `ParamOps` gives `CheckedParam` this operation, so
-        // the argument is one, in static memory.
+        // SAFETY: By the safety requirements; `ParamOps` assigns this operation to `CheckedParam`,
+        // so the argument points to one in static memory.
         let this = unsafe { &*argument.cast::<Self>() };
         match (this.check)(value) {
             Ok(()) => {
@@ -127,10 +127,10 @@ impl CheckedParam {
     }
 }
 
-// SAFETY: `parse` asks for a `CheckedParam`, `param_get_int` for an `int`, which is its first field
-// by the type invariant.
+// SAFETY: `parse` requires a `CheckedParam`, `param_get_int` requires an `int`, which is its first
+// field by the type invariant.
 unsafe impl ParamOps for CheckedParam {
-    // The level of drivers: a check may do what needs a running kernel.
+    // The initcall level of drivers: a check may depend on subsystems that are initialised by then.
     const LEVEL: i8 = 6;
 
     const OPERATIONS: *const bindings::kernel_param_ops = &bindings::kernel_param_ops {
@@ -143,7 +143,7 @@ unsafe impl ParamOps for CheckedParam {
 
 /// A parameter of type `string`.
 ///
-/// Made by [`module_params!`](crate::module_params), where there is an example.
+/// Declared by [`module_params!`](crate::module_params); see there for an example.
 ///
 /// C header: [`include/linux/moduleparam.h`](srctree/include/linux/moduleparam.h)
 ///
@@ -155,7 +155,7 @@ pub struct StringParam {
     c: bindings::kparam_string,
 }
 
-// SAFETY: The buffer is written by C alone, and read in a way that allows for this.
+// SAFETY: The buffer is written by C only, and read in a way that allows for concurrent writes.
 unsafe impl Sync for StringParam {}
 
 impl StringParam {
@@ -170,30 +170,30 @@ impl StringParam {
         }
     }
 
-    /// The value given by the user, or nothing.
+    /// Returns the value given by the user, or an empty string.
     ///
     /// It is a copy, since the original can change while parameters are still being parsed, which
-    /// is when checks run. What a check leaves running may even get a mixture of two values.
+    /// is when checks run. A thread that a check has started may even read a mixture of two values.
     pub fn get(&self) -> StringValue {
         let start = self.c.string.cast::<u8>();
         let byte = |at| {
-            // SAFETY: By the type invariant, the buffer is as long.
+            // SAFETY: By the type invariant, the buffer has this length.
             let byte = unsafe { start.add(at) };
-            // SAFETY: By the type invariant, the buffer is static. C may be writing to it; so each
+            // SAFETY: By the type invariant, the buffer is static. C may be writing to it, so each
             // byte is read once, as `READ_ONCE` does.
             unsafe { byte.read_volatile() }
         };
-        // INVARIANT: C writes nothing but strings that fit, so the last byte is always NUL.
+        // INVARIANT: C writes only strings that fit, so the last byte is always NUL.
         StringValue(array::from_fn(byte))
     }
 }
 
-// SAFETY: `param_ops_string` asks for a `struct kparam_string`.
+// SAFETY: `param_ops_string` requires a `struct kparam_string`.
 unsafe impl ParamOps for StringParam {
     const OPERATIONS: *const bindings::kernel_param_ops = &raw const bindings::param_ops_string;
 }
 
-/// The size of a string parameter in bytes, with its NUL.
+/// The size of a string parameter in bytes, including its NUL.
 const STRING_SIZE: usize = 80;
 
 /// The value of a [`StringParam`]: a string of at most 79 bytes.
@@ -212,12 +212,12 @@ impl core::ops::Deref for StringValue {
     }
 }
 
-/// Where C puts the value of a [`StringParam`].
+/// The buffer to which C writes the value of a [`StringParam`].
 #[doc(hidden)]
 #[repr(transparent)]
 pub struct StringBuffer(UnsafeCell<[u8; STRING_SIZE]>);
 
-// SAFETY: The content is accessible through `StringParam` alone.
+// SAFETY: The content is accessed through `StringParam` only.
 unsafe impl Sync for StringBuffer {}
 
 impl StringBuffer {
@@ -234,10 +234,11 @@ impl StringBuffer {
 /// The operations must work on a pointer to a static `Self`.
 #[doc(hidden)]
 pub unsafe trait ParamOps: Sync + 'static {
-    /// How C does that.
+    /// The C operations that do that.
     const OPERATIONS: *const bindings::kernel_param_ops;
 
-    /// When, if the module is built in: with the initcalls of this level, or at -1 before all.
+    /// The initcall level at which a parameter of built-in code is parsed; -1 is before all
+    /// initcalls.
     const LEVEL: i8 = -1;
 }
 
@@ -274,7 +275,7 @@ impl Entry {
     }
 }
 
-/// Copies a text that ends in NUL into the element of a section.
+/// Copies a NUL-terminated text into an array, for an element of a section.
 #[doc(hidden)]
 pub const fn to_array<const N: usize>(text: &str) -> [u8; N] {
     let text = text.as_bytes();
