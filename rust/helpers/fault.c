@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Faults on demand for Rust: what the generated bindings have no types for.
- */
+/* Fault injection for Rust: the generated bindings lack its types. */
 
 #include <linux/fault-inject.h>
 #include <linux/slab.h>
 
 #ifdef CONFIG_FAULT_INJECTION_CONFIGFS
 
-/* A fault, the type of its directory, which frees it, and what keeps this code until then. */
+/* A fault, the item type that frees it, and the pin that keeps its code in memory until then. */
 struct rust_fault {
 	struct fault_config config;
 	struct config_item_type type;
 	struct configfs_item_operations operations;
 	void *pin;
-	void (*let_go)(void *pin);
+	void (*drop_pin)(void *pin);
 };
 
 __rust_helper void rust_helper_fault_release(struct config_item *item)
 {
 	struct rust_fault *fault = container_of(item, struct rust_fault, config.group.cg_item);
-	void (*let_go)(void *pin) = fault->let_go;
+	void (*drop_pin)(void *pin) = fault->drop_pin;
 	void *pin = fault->pin;
 
 	kfree(fault);
-	(*let_go)(pin);
+	(*drop_pin)(pin);
 }
 
 __rust_helper bool
@@ -33,7 +31,7 @@ rust_helper_fault_parse(const char *text, unsigned long *interval,
 {
 	DECLARE_FAULT_ATTR(attr);
 
-	/* It does not write to the text. */
+	/* setup_fault_attr() does not write to the text. */
 	if (!setup_fault_attr(&attr, (char *)text))
 		return false;
 	*interval = attr.interval;
@@ -44,14 +42,14 @@ rust_helper_fault_parse(const char *text, unsigned long *interval,
 }
 
 /*
- * The caller gets a reference to the group. When the last one is put, all is freed, and then the
- * pin is let go. Without memory there is no group, and the pin stays the caller's.
+ * Returns a group with a reference. When the last reference is put, the fault is freed, and then
+ * the pin is dropped. Returns NULL if out of memory; the pin stays the caller's then.
  */
 __rust_helper struct config_group *
 rust_helper_fault_new(const char *name, unsigned long interval,
 		      unsigned long probability, int space, int times,
 		      unsigned long verbose, void *pin,
-		      void (*let_go)(void *pin))
+		      void (*drop_pin)(void *pin))
 {
 	DECLARE_FAULT_ATTR(attr);
 	struct rust_fault *fault = kzalloc_obj(*fault);
@@ -65,13 +63,13 @@ rust_helper_fault_new(const char *name, unsigned long interval,
 	atomic_set(&attr.space, space);
 	atomic_set(&attr.times, times);
 	fault->config.attr = attr;
-	/* For lockdep, a lock is not to be copied. */
+	/* For lockdep, the lock must be initialised again after it was copied. */
 	ratelimit_state_init(&fault->config.attr.ratelimit_state, 0,
 			     DEFAULT_RATELIMIT_BURST);
 
 	fault_config_init(&fault->config, name);
 	item = &fault->config.group.cg_item;
-	/* That there was no memory for the name is only to be seen here. */
+	/* Only here is it visible that the allocation of the name has failed. */
 	if (!item->ci_name) {
 		kfree(fault);
 		return NULL;
@@ -81,7 +79,7 @@ rust_helper_fault_new(const char *name, unsigned long interval,
 	fault->operations.release = rust_helper_fault_release;
 	item->ci_type = &fault->type;
 	fault->pin = pin;
-	fault->let_go = let_go;
+	fault->drop_pin = drop_pin;
 	return &fault->config.group;
 }
 

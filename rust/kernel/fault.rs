@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Faults that happen on demand, to see how others cope.
+//! Fault injection that the user configures.
 //!
-//! A driver asks a [`Fault`] each time that something could fail. Mostly it says no. How often it
-//! says yes is up to the user, who sets the attributes in its directory in configfs, if the driver
-//! [adds](crate::configfs::DefaultGroups::add_fault) one, or gives a text to start from.
+//! A driver calls [`Fault::should_fail`] wherever something could fail. It returns false most of
+//! the time. The user configures how often it returns true by the attributes of its directory in
+//! configfs, if the driver [adds](crate::configfs::DefaultGroups::add_fault) one, or by a text with
+//! the initial settings.
 //!
-//! Without `CONFIG_FAULT_INJECTION_CONFIGFS` no fault ever happens, and nothing is left of it in
-//! the code.
+//! Without `CONFIG_FAULT_INJECTION_CONFIGFS` faults never happen, and the checks are compiled out.
 //!
 //! C header: [`include/linux/fault-inject.h`](srctree/include/linux/fault-inject.h)
 //!
@@ -16,7 +16,7 @@
 //! ```
 //! use kernel::{fault::{Fault, FaultSettings}, prelude::*};
 //!
-//! // Every second time, twice.
+//! // Every second call fails, at most twice.
 //! let settings = FaultSettings { verbose: 0, ..FaultSettings::parse(c"2,100,0,2")? };
 //! let fault = Fault::new(c"rust_doctest", &settings)?;
 //!
@@ -29,28 +29,28 @@
 
 use crate::prelude::*;
 
-/// When a [`Fault`] happens.
+/// The settings of a [`Fault`].
 ///
 /// # Examples
 ///
 /// ```
 /// use kernel::fault::FaultSettings;
 ///
-/// // By default it never does; the user sees once, at most, that it did.
+/// // By default it never happens, and at most once when the user raises the probability.
 /// let settings = FaultSettings::default();
 /// assert_eq!((settings.probability, settings.times), (0, 1));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct FaultSettings {
-    /// At every so-manieth occasion.
+    /// Only every `interval`-th call can fail.
     pub interval: usize,
-    /// In so many cases of a hundred.
+    /// The probability of a failure in percent.
     pub probability: usize,
-    /// Not at so many occasions to begin with.
+    /// The number of calls that succeed before the first can fail.
     pub space: i32,
-    /// So many times at most, or without end if it is -1.
+    /// The maximum number of failures, or -1 for no limit.
     pub times: i32,
-    /// 0 says nothing in the kernel log, 1 that there is a fault, 2 also from where it came.
+    /// 0 logs nothing, 1 logs that a fault was injected, 2 also logs a stack trace.
     pub verbose: usize,
 }
 
@@ -67,17 +67,17 @@ impl Default for FaultSettings {
 }
 
 impl FaultSettings {
-    /// Reads `<interval>,<probability>,<space>,<times>`, as module parameters have it.
+    /// Parses `<interval>,<probability>,<space>,<times>`, the format of module parameters.
     ///
     /// # Errors
     ///
-    /// `EINVAL` if there are not four numbers.
+    /// `EINVAL` if the text is not four numbers.
     pub fn parse(text: &CStr) -> Result<Self> {
         imp::parse(text)
     }
 }
 
-/// A fault that happens when the user wants it to: C's `struct fault_attr`.
+/// A fault that the user can inject: C's `struct fault_attr`.
 ///
 /// # Examples
 ///
@@ -97,24 +97,24 @@ impl FaultSettings {
 pub struct Fault(imp::Inner);
 
 impl Fault {
-    /// Makes a fault; `name` is that of its directory, which is not there before it is
+    /// Creates a fault; `name` is the name of its directory, which does not exist until it is
     /// [added](crate::configfs::DefaultGroups::add_fault).
     ///
     /// # Errors
     ///
-    /// `ENOMEM`; where this code is not built in, also `EAGAIN` while the parameters of the module
-    /// are being parsed.
+    /// `ENOMEM` if out of memory; where this code is not built in, also `EAGAIN` while the
+    /// parameters of the module are being parsed.
     pub fn new(name: &CStr, settings: &FaultSettings) -> Result<Self> {
         imp::Inner::new(name, settings).map(Self)
     }
 
-    /// Whether to fail now. It counts how often it is asked, so ask once on each occasion.
+    /// Returns whether to fail now. Calls are counted, so call this only once on each occasion.
     #[inline]
     pub fn should_fail(&self) -> bool {
         self.0.should_fail()
     }
 
-    /// The directory, which is given once, with a reference to it.
+    /// Returns the directory with a reference to it, on the first call only.
     #[cfg(CONFIG_FAULT_INJECTION_CONFIGFS)]
     pub(crate) fn take_group(&self) -> Option<*mut crate::bindings::config_group> {
         self.0.take_group()
@@ -140,7 +140,7 @@ mod imp {
 
     pub(super) fn parse(text: &CStr) -> Result<FaultSettings> {
         let mut settings = FaultSettings::default();
-        // SAFETY: The text is NUL-terminated, and the rest is valid for writes.
+        // SAFETY: The text is NUL-terminated, and the other pointers are valid for writes.
         let parsed = unsafe {
             bindings::fault_parse(
                 text.as_char_ptr(),
@@ -155,25 +155,26 @@ mod imp {
 
     /// # Invariants
     ///
-    /// It owns a reference to `group`, which `fault_new` has made.
+    /// It owns a reference to `group`, which `fault_new` has created.
     pub(super) struct Inner {
         group: NonNull<bindings::config_group>,
         taken: Atomic<bool>,
     }
 
-    // SAFETY: C does not care which task asks, and counts its references atomically.
+    // SAFETY: C does not depend on the calling task, and counts references atomically.
     unsafe impl Send for Inner {}
 
-    // SAFETY: C lets any number of tasks ask while others turn the knobs.
+    // SAFETY: C allows any number of tasks to check for a fault while others change its attributes.
     unsafe impl Sync for Inner {}
 
     impl Inner {
         pub(super) fn new(name: &CStr, settings: &FaultSettings) -> Result<Self> {
-            // C calls this code when another module puts the last reference, too: one that it has
+            // C also calls this code when another module puts the last reference, for example that
             // to the target of a symbolic link.
             let pin = KBox::new(ModulePin::of_this_code()?, GFP_KERNEL)?;
             let pin = KBox::into_raw(pin);
-            // SAFETY: The name is NUL-terminated, and copied. The box is given up to `let_go`.
+            // SAFETY: The name is NUL-terminated, and copied. Ownership of the box passes to
+            // `drop_pin`.
             let group = unsafe {
                 bindings::fault_new(
                     name.as_char_ptr(),
@@ -183,15 +184,15 @@ mod imp {
                     settings.times,
                     settings.verbose,
                     pin.cast(),
-                    Some(let_go),
+                    Some(drop_pin),
                 )
             };
             let Some(group) = NonNull::new(group) else {
-                // SAFETY: It came out of the box above, and C has not kept it.
+                // SAFETY: It came from the box above, and C has not kept it.
                 drop(unsafe { KBox::from_raw(pin) });
                 return Err(ENOMEM);
             };
-            // INVARIANT: It came with a reference.
+            // INVARIANT: The group comes with a reference.
             Ok(Self {
                 group,
                 taken: Atomic::new(false),
@@ -206,7 +207,7 @@ mod imp {
 
         pub(super) fn take_group(&self) -> Option<*mut bindings::config_group> {
             let group = self.group.as_ptr();
-            // Relaxed: only one of several callers must win.
+            // Relaxed: it only matters that one of several callers gets the group.
             if self.taken.xchg(true, Relaxed) {
                 return None;
             }
@@ -216,19 +217,19 @@ mod imp {
         }
     }
 
-    /// Lets this code go.
+    /// Drops the pin that keeps this code in memory.
     ///
     /// # Safety
     ///
-    /// `pin` came out of a box, which is given up.
-    unsafe extern "C" fn let_go(pin: *mut c_void) {
+    /// `pin` came from a box, of which the caller passes ownership.
+    unsafe extern "C" fn drop_pin(pin: *mut c_void) {
         // SAFETY: By the safety requirement.
         drop(unsafe { KBox::from_raw(pin.cast::<ModulePin>()) });
     }
 
     impl Drop for Inner {
         fn drop(&mut self) {
-            // SAFETY: By the type invariant, the reference is ours, and gone after this.
+            // SAFETY: By the type invariant, the reference is ours, and it is not used after this.
             unsafe { bindings::config_item_put(&raw mut (*self.group.as_ptr()).cg_item) };
         }
     }

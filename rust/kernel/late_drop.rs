@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What has to wait when it is dropped, wherever that happens.
+//! Values whose drop waits, to be dropped in any context.
 //!
 //! Some drops wait: for I/O to end, for a grace period, for a callback to return. But safe code can
-//! drop a handle anywhere: in an interrupt, under a spinlock, or in the very callback that its drop
-//! waits for. So what waits is in a [`LateDrop`], which is dropped at once where that is possible,
-//! and by a work item elsewhere.
+//! drop a value in any context: in an interrupt, under a spinlock, or in the very callback that the
+//! drop waits for. Such a value is therefore in a [`LateDrop`], which drops it at once if the
+//! caller can wait, and in a work item otherwise.
 //!
 //! C header: [`include/linux/workqueue.h`](srctree/include/linux/workqueue.h)
 
@@ -30,22 +30,22 @@ use core::{
     ops::Deref, //
 };
 
-/// Whether the caller can wait for I/O, as far as the kernel knows.
+/// Returns whether the caller can wait for I/O, as far as the kernel knows.
 ///
-/// It cannot in an interrupt, under a spinlock, with preemption off, or in a read section of RCU;
-/// nor in a NOIO scope, where I/O may be waiting for the caller.
+/// The caller cannot wait in an interrupt, under a spinlock, with preemption disabled, in an RCU
+/// read-side critical section, or in a NOIO scope, where I/O may be waiting for the caller.
 ///
-/// A kernel without `CONFIG_PREEMPT_COUNT` does not know of spinlocks and read sections, and then
-/// the answer is never yes.
+/// A kernel without `CONFIG_PREEMPT_COUNT` does not track spinlocks and read-side critical
+/// sections. This always returns false there.
 pub(crate) fn may_wait() -> bool {
     // SAFETY: The helper may be called anywhere.
     unsafe { bindings::late_drop_may_wait() }
 }
 
-/// Fails with `EDEADLK` if the caller surely cannot wait for I/O, as I/O may be waiting for it.
+/// Fails with `EDEADLK` if the caller certainly cannot wait for I/O, as I/O may be waiting for it.
 ///
-/// With `CONFIG_PREEMPT_COUNT` this is so wherever [`may_wait`] says no; without, where the kernel
-/// knows better.
+/// With `CONFIG_PREEMPT_COUNT`, this fails wherever [`may_wait`] returns false; without, only in
+/// those contexts that the kernel tracks nevertheless.
 pub(crate) fn can_wait() -> Result {
     // SAFETY: The helper may be called anywhere.
     if unsafe { bindings::late_drop_must_not_wait() } {
@@ -55,66 +55,66 @@ pub(crate) fn can_wait() -> Result {
     }
 }
 
-/// The size in bytes of the largest allocation that holds data of a type which the driver chooses.
+/// The size in bytes of the largest allocation for data of a type that the driver chooses.
 ///
-/// `kmalloc` warns of a size that it never has. On no machine is that less than this.
+/// `kmalloc` warns about a size that it does not support. It supports this size on all machines.
 pub(crate) const MAX_SIZE: usize = 1 << 20;
 
-/// A value whose drop waits, which may be dropped anywhere.
+/// A value whose drop waits, which may be dropped in any context.
 ///
-/// Dropping this drops the value before it returns if the caller [may wait](may_wait), else a
-/// worker does so a little later. The module whose code that is stays until then. Dropping never
-/// allocates.
+/// If the caller [may wait](may_wait), the value is dropped before dropping this returns.
+/// Otherwise, a work item drops the value a little later. The module that contains the value's code
+/// stays in memory until then. Dropping never allocates.
 ///
 /// # Invariants
 ///
-/// The shell is there until this is dropped.
+/// `inner` is valid until this is dropped.
 pub(crate) struct LateDrop<T: Send + 'static> {
-    shell: ManuallyDrop<Pin<KBox<Shell<T>>>>,
+    inner: ManuallyDrop<Pin<KBox<Inner<T>>>>,
 }
 
 /// The allocation with the value.
 #[pin_data]
-struct Shell<T: Send + 'static> {
+struct Inner<T: Send + 'static> {
     #[pin]
     work: Work<Self>,
     #[pin]
     value: T,
-    /// What keeps the module whose code drops the value. It is there until that has happened.
+    /// Keeps the module whose code drops the value in memory until that has happened.
     pin: Option<ModulePin>,
 }
 
-/// The name of a lock class. It has one address, as lockdep asks: generic code is a part of each
-/// module that uses it, and so are the names in it.
+/// The name of a lock class. lockdep requires a single address for it, but generic code, with the
+/// names in it, is part of each module that uses it.
 static WORK_NAME: &CStr = c"late_drop";
 
 impl_has_work! {
-    impl{T: Send + 'static} HasWork<Self> for Shell<T> { self.work }
+    impl{T: Send + 'static} HasWork<Self> for Inner<T> { self.work }
 }
 
 impl<T: Send + 'static> LateDrop<T> {
-    /// Makes a value by `init`, in memory of its own.
+    /// Creates a value by `init` in an allocation of its own.
     ///
-    /// `pin` keeps the module that the code of `T` is in.
+    /// `pin` keeps the module that contains the code of `T`.
     pub(crate) fn new(pin: ModulePin, init: impl PinInit<T, Error>, flags: Flags) -> Result<Self> {
-        const_assert!(size_of::<Shell<T>>() <= MAX_SIZE);
-        let shell = KBox::try_pin_init(
-            try_pin_init!(Shell {
+        const_assert!(size_of::<Inner<T>>() <= MAX_SIZE);
+        let inner = KBox::try_pin_init(
+            try_pin_init!(Inner {
                 work <- Work::new(WORK_NAME, static_lock_class!()),
                 value <- init,
                 pin: Some(pin),
             }? Error),
             flags,
         )?;
-        // INVARIANT: Just made.
+        // INVARIANT: `inner` was just allocated.
         Ok(Self {
-            shell: ManuallyDrop::new(shell),
+            inner: ManuallyDrop::new(inner),
         })
     }
 
-    /// The value, for change.
+    /// Returns a mutable reference to the value.
     pub(crate) fn as_mut(&mut self) -> Pin<&mut T> {
-        self.shell.as_mut().project().value
+        self.inner.as_mut().project().value
     }
 }
 
@@ -123,12 +123,12 @@ impl<T: Send + 'static> Deref for LateDrop<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        &self.shell.value
+        &self.inner.value
     }
 }
 
-impl<T: Send + 'static> Shell<T> {
-    /// Drops the value, then what keeps its module.
+impl<T: Send + 'static> Inner<T> {
+    /// Drops the value, then the pin of its module.
     fn finish(mut self: Pin<KBox<Self>>) {
         let pin = self.as_mut().project().pin.take();
         drop(self);
@@ -136,7 +136,7 @@ impl<T: Send + 'static> Shell<T> {
     }
 }
 
-impl<T: Send + 'static> WorkItem for Shell<T> {
+impl<T: Send + 'static> WorkItem for Inner<T> {
     type Pointer = Pin<KBox<Self>>;
 
     fn run(this: Self::Pointer) {
@@ -146,17 +146,17 @@ impl<T: Send + 'static> WorkItem for Shell<T> {
 
 impl<T: Send + 'static> Drop for LateDrop<T> {
     fn drop(&mut self) {
-        // SAFETY: By the type invariant, it is there. It is not used again.
-        let shell = unsafe { ManuallyDrop::take(&mut self.shell) };
+        // SAFETY: By the type invariant, `inner` is valid. It is not used again.
+        let inner = unsafe { ManuallyDrop::take(&mut self.inner) };
         if may_wait() {
-            shell.finish();
+            inner.finish();
             return;
         }
-        // SAFETY: C sets the pointer when the system starts, and never again.
+        // SAFETY: C sets the pointer at boot, and never changes it afterwards.
         let queue = unsafe { bindings::system_dfl_wq };
         // SAFETY: The queue is never destroyed.
         let queue = unsafe { workqueue::Queue::from_raw(queue) };
-        queue.enqueue(shell);
+        queue.enqueue(inner);
     }
 }
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What keeps a module in memory until its code can no longer be called.
+//! Pins, which keep a module in memory until its code can no longer be called.
 //!
 //! An object that makes C call into a driver is dropped by the driver's module, at the latest when
-//! that goes. If the module forgets to, by [`core::mem::forget`] or because the object is in a
-//! `static`, C would go on to call what is not there. A reference to the module is no remedy: it
-//! could not be unloaded then, not even if the object is dropped when it goes. So each such object
-//! has a [`ModulePin`], which lets the module be unloaded, but not freed: the task that unloads it
-//! waits for the pin to go, for ever if need be.
+//! the module is unloaded. If the module leaks it, by [`core::mem::forget`] or in a `static`, C
+//! would continue to call code that is not in memory any more. A reference to the module does not
+//! help: the module could not be unloaded then, even if its exit drops the object. Each such object
+//! therefore has a [`ModulePin`], with which the module can be unloaded, but is not freed: the task
+//! that unloads it waits until the pin is dropped, if need be forever.
 //!
-//! Most pins are dropped by the module's own code, to which the task returns. What the pin holds is
-//! therefore given up later, by code that is built in; see [`late`]. Where this code is a part of
-//! the module that it pins, no other code is there to do it.
+//! Most pins are dropped by the module's own code, to which the task returns. The reference that
+//! the pin holds is therefore put later, by code that is built in; see [`late`]. Where this code is
+//! part of the module that it pins, no other code could do that.
 //!
 //! C header: [`include/linux/module.h`](srctree/include/linux/module.h)
 
@@ -30,26 +30,26 @@ use crate::{
 };
 use core::ptr::NonNull;
 
-/// Keeps a module in memory until dropped, even if it is unloaded.
+/// Keeps a module in memory until dropped, even if the module is unloaded.
 ///
-/// For code that is built in, it does nothing.
+/// For built-in code, it does nothing.
 pub(crate) struct ModulePin {
     reference: Option<Reference>,
 }
 
 impl ModulePin {
-    /// Keeps `owner`. May sleep.
+    /// Pins `owner`. May sleep.
     ///
     /// # Errors
     ///
-    /// `EAGAIN` while the parameters of the module are being parsed; `ENOMEM`; `ENOTSUPP` for a
-    /// module in a kernel without sysfs: nothing else keeps its memory.
+    /// `EAGAIN` while the parameters of the module are being parsed; `ENOMEM` if out of memory;
+    /// `ENOTSUPP` for a module in a kernel without sysfs, where nothing else keeps it in memory.
     pub(crate) fn new(owner: &'static ThisModule) -> Result<Self> {
         // SAFETY: The pointer is that of a module whose code runs, or null.
         unsafe { Self::from_raw(owner.as_ptr()) }
     }
 
-    /// Keeps the module that this code belongs to, if it is not built in.
+    /// Pins the module that contains this code, if it is not built in.
     ///
     /// # Errors
     ///
@@ -68,9 +68,11 @@ impl ModulePin {
         Ok(Self { reference: None })
     }
 
-    /// Whether the module is being loaded, or goes. If loading fails, the loader frees the module
-    /// whether or not it is used, for example by a task that has a disk of it open. It may have
-    /// failed already: a worker may drop what the module has dropped.
+    /// Returns whether the module is being loaded or unloaded.
+    ///
+    /// If loading fails, the loader frees the module even if it is used, for example by a task that
+    /// has one of its disks open. Loading may have failed already, since a work item may drop what
+    /// the module has dropped.
     pub(crate) fn is_not_live(&self) -> bool {
         self.reference.as_ref().is_some_and(Reference::is_not_live)
     }
@@ -95,9 +97,9 @@ impl ModulePin {
         })
     }
 
-    /// Waits until nothing but the loader uses a module that is being loaded. May sleep.
+    /// Waits until a module that is being loaded is used by nothing but the loader. May sleep.
     ///
-    /// Only code that is built in can do without, see `DiskOperations`: C does not say when a
+    /// Only built-in code does not need this, see `DiskOperations`: C does not notify when a
     /// reference to a module is put.
     #[cfg(MODULE)]
     pub(crate) fn wait_for_early_users(&self) {
@@ -116,12 +118,12 @@ impl ModulePin {
 }
 
 impl Drop for ModulePin {
-    // Not a part of the module that drops it.
+    // Not inlined, so that it is not part of the module that drops the pin.
     #[inline(never)]
     fn drop(&mut self) {
         #[cfg(not(MODULE))]
         if let Some(reference) = self.reference.take() {
-            late::give_up(reference);
+            late::put_later(reference);
         }
     }
 }

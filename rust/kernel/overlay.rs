@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The kernel crate of an unmodified kernel, with our modules in the place of its own.
+//! The kernel crate of an unmodified kernel, with our modules instead of its own.
 //!
-//! A module built for a kernel that is already running finds a finished `kernel` crate there. This
-//! facade passes all of it on, and what it declares itself shadows what the glob brings. Drivers
-//! are compiled with `--extern kernel=liboverlay.rmeta`, so they need not know. See `Kbuild`.
+//! A module built for a kernel that is already running uses the finished `kernel` crate of that
+//! kernel. This facade re-exports all of it, and the declarations below shadow those of the glob.
+//! Drivers are compiled with `--extern kernel=liboverlay.rmeta`, so they need no change. See
+//! `Kbuild`.
 //!
-//! In a Linux tree this file is not used: there, the same modules belong to the kernel crate.
+//! This file is not used in a Linux tree: the same modules are part of the kernel crate there.
 
 pub use kernel::*;
 
 /// Prefix of log messages printed from within this crate.
 const __LOG_PREFIX: &[u8] = b"rnull\0";
 
-/// The C side: the kernel's bindings, plus those of the helpers that come with this repository.
+/// The bindings of C: those of the kernel, plus those of the helpers in this repository.
 #[allow(clippy::all, improper_ctypes, missing_docs, unreachable_pub)]
 #[doc(hidden)]
 pub mod bindings {

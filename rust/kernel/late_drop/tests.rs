@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of where a value is dropped at once.
+//! Tests of the contexts in which a value is dropped at once.
 
 #[macros::kunit_tests(rust_late_drop)]
 mod suite {
@@ -18,73 +18,73 @@ mod suite {
         },
     };
 
-    /// What the tests look at: whether the value is gone, and a wait for that.
+    /// Tells a test whether the value was dropped, and allows it to wait for that.
     #[pin_data]
-    struct Seen {
-        gone: Atomic<bool>,
+    struct DropEvent {
+        dropped: Atomic<bool>,
         #[pin]
         completion: Completion,
     }
 
-    struct Value(Arc<Seen>);
+    struct Value(Arc<DropEvent>);
 
     impl Drop for Value {
         fn drop(&mut self) {
-            // Where this must not happen, the kernel says so.
+            // The kernel warns where the drop must not sleep.
             //
-            // SAFETY: Sleeps.
+            // SAFETY: The drop of the value may sleep.
             unsafe { bindings::synchronize_rcu() };
-            self.0.gone.store(true, Relaxed);
+            self.0.dropped.store(true, Relaxed);
             self.0.completion.complete_all();
         }
     }
 
-    fn make() -> Result<(LateDrop<Value>, Arc<Seen>)> {
-        let seen = Arc::pin_init(
-            pin_init!(Seen {
-                gone: Atomic::new(false),
+    fn make() -> Result<(LateDrop<Value>, Arc<DropEvent>)> {
+        let event = Arc::pin_init(
+            pin_init!(DropEvent {
+                dropped: Atomic::new(false),
                 completion <- Completion::new(),
             }),
             GFP_KERNEL,
         )?;
-        let init = Ok(Value(seen.clone()));
+        let init = Ok(Value(event.clone()));
         let value = LateDrop::new(ModulePin::of_this_code()?, init, GFP_KERNEL)?;
-        Ok((value, seen))
+        Ok((value, event))
     }
 
-    /// Has `within` drop the value, and expects that to happen after it has returned.
-    fn drops_late(within: impl FnOnce(LateDrop<Value>)) -> Result {
-        let (value, seen) = make()?;
+    /// Calls `within` to drop a value, and waits until a work item has dropped it.
+    fn assert_drops_later(within: impl FnOnce(LateDrop<Value>)) -> Result {
+        let (value, event) = make()?;
         within(value);
-        seen.completion.wait_for_completion();
-        assert!(seen.gone.load(Relaxed));
+        event.completion.wait_for_completion();
+        assert!(event.dropped.load(Relaxed));
         Ok(())
     }
 
     #[test]
     fn a_task_drops_at_once() -> Result {
-        let (value, seen) = make()?;
-        assert!(!value.0.gone.load(Relaxed));
+        let (value, event) = make()?;
+        assert!(!value.0.dropped.load(Relaxed));
         drop(value);
-        assert_eq!(seen.gone.load(Relaxed), cfg!(CONFIG_PREEMPT_COUNT));
-        seen.completion.wait_for_completion();
+        assert_eq!(event.dropped.load(Relaxed), cfg!(CONFIG_PREEMPT_COUNT));
+        event.completion.wait_for_completion();
         Ok(())
     }
 
     #[test]
-    fn where_no_task_may_wait_a_worker_drops() -> Result {
-        drops_late(|value| {
+    fn a_work_item_drops_where_the_caller_cannot_wait() -> Result {
+        assert_drops_later(|value| {
             let _section = rcu::read_lock();
             assert!(!may_wait());
             drop(value);
         })?;
         let lock = KBox::pin_init(new_spinlock!(()), GFP_KERNEL)?;
-        drops_late(|value| {
+        assert_drops_later(|value| {
             let _guard = lock.lock();
             assert!(!may_wait());
             drop(value);
         })?;
-        drops_late(|value| {
+        assert_drops_later(|value| {
             // SAFETY: Any task may call this.
             let allowed = unsafe { bindings::blk_noio_save() };
             assert!(!may_wait());

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Gives up modules when no task can be in the code that dropped the pin any more.
+//! Puts the references of pins when no task can be in the code that dropped the pin any more.
 //!
-//! A task that drops a pin returns into the module's code, where it may be preempted. So the
-//! reference is given up by a work item, after a grace period of RCU tasks: by then each task was
-//! in user space, has slept of its own accord, or has ended. Drivers select
-//! `CONFIG_NEED_TASKS_RCU`; without preemption, a grace period of RCU does.
+//! A task that drops a pin returns to the module's code, where it may be preempted. The reference
+//! is therefore put by a work item, after an RCU tasks grace period: by then each task was in user
+//! space, has slept voluntarily, or has exited. Drivers select `CONFIG_NEED_TASKS_RCU`; without
+//! preemption, an RCU grace period is sufficient.
 //!
-//! To unload a module must not take that long. What the unloading task itself has dropped, in the
-//! module's exit, is given up as soon as that has returned. Likewise if the initialisation fails.
+//! Unloading a module must not take that long. If the task that unloads the module dropped the pin,
+//! in the module's exit, the reference is put as soon as the exit has returned. The same applies to
+//! an initialisation that fails.
 //!
 //! C header: [`include/linux/rcupdate.h`](srctree/include/linux/rcupdate.h)
 
@@ -37,65 +38,65 @@ use crate::{
     }, //
 };
 
-/// What was dropped, and is not given up yet.
-static LATE: SetOnce<Arc<Late>> = SetOnce::new();
+/// The references that are still to be put.
+static DEFERRED_PUTS: SetOnce<Arc<DeferredPuts>> = SetOnce::new();
 
-/// Registered with C once there is a [`Late`].
+/// Registered with C when [`DEFERRED_PUTS`] is set.
 static NOTIFIER: Notifier = Notifier(Opaque::new(bindings::notifier_block {
     notifier_call: Some(module_changes),
     next: core::ptr::null_mut(),
     priority: 0,
 }));
 
-/// The references to give up.
+/// The references to put.
 #[pin_data]
-struct Late {
+struct DeferredPuts {
     #[pin]
     references: Mutex<References>,
     #[pin]
-    work: Work<Late>,
+    work: Work<DeferredPuts>,
 }
 
 /// # Invariants
 ///
-/// `dropped` has room for `held` more.
+/// `dropped` has room for `held` more elements.
 struct References {
-    /// How many are still held by a pin.
+    /// The number of references whose pins are not dropped yet.
     held: usize,
-    /// In the order in which they were dropped.
-    dropped: KVec<Dropped>,
-    /// The number of the next to be dropped.
+    /// In the order in which the pins were dropped.
+    dropped: KVec<DroppedPin>,
+    /// The number of the next pin to be dropped.
     next: u64,
 }
 
 impl References {
-    /// Moves what was dropped into another list, which has no less room.
-    fn move_into(&mut self, list: KVec<Dropped>) {
+    /// Replaces the vector by `list`, which has at least its capacity, and moves the elements.
+    fn move_into(&mut self, list: KVec<DroppedPin>) {
         for dropped in core::mem::replace(&mut self.dropped, list) {
-            // It fits, so nothing is dropped here.
+            // The elements fit, so nothing is dropped here.
             let _ = self.dropped.push_within_capacity(dropped);
         }
     }
 }
 
 /// A reference whose pin was dropped.
-struct Dropped {
+struct DroppedPin {
     reference: Reference,
     number: u64,
-    /// Only compared, since the task may be gone.
+    /// Compared only, since the task may have exited.
     task: usize,
 }
 
 impl_has_work! {
-    impl HasWork<Self> for Late { self.work }
+    impl HasWork<Self> for DeferredPuts { self.work }
 }
 
-impl Late {
-    /// Gives up those that fit, one after another without the lock.
-    fn give_up(&self, fits: impl Fn(&Dropped) -> bool) {
+impl DeferredPuts {
+    /// Puts those references that match, one after another without the lock.
+    fn put_if(&self, matches: impl Fn(&DroppedPin) -> bool) {
         loop {
             let mut references = self.references.lock();
-            let Some(index) = references.dropped.iter().position(&fits) else {
+            let Some(index) = references.dropped.iter().position(&matches) else {
                 break;
             };
             let dropped = references.dropped.remove(index);
@@ -105,53 +106,53 @@ impl Late {
     }
 }
 
-impl WorkItem for Late {
-    type Pointer = Arc<Late>;
+impl WorkItem for DeferredPuts {
+    type Pointer = Arc<DeferredPuts>;
 
-    fn run(this: Arc<Late>) {
+    fn run(this: Arc<DeferredPuts>) {
         let next = this.references.lock().next;
         // SAFETY: Work items may sleep.
         unsafe { bindings::rcu_tasks_synchronize() };
-        // What was dropped meanwhile has queued the work item again.
-        this.give_up(|dropped| dropped.number < next);
+        // A pin that was dropped meanwhile has queued the work item again.
+        this.put_if(|dropped| dropped.number < next);
     }
 }
 
-/// Makes room for a reference that will have to be [given up](give_up) or [not](unreserve).
+/// Reserves room for a reference, to be [put](put_later) or [cancelled](unreserve) later.
 ///
 /// # Errors
 ///
-/// `ENOMEM`.
+/// `ENOMEM` if out of memory.
 pub(super) fn reserve() -> Result {
-    if LATE.as_ref().is_none() {
-        let late = Arc::pin_init(
-            try_pin_init!(Late {
+    if DEFERRED_PUTS.as_ref().is_none() {
+        let puts = Arc::pin_init(
+            try_pin_init!(DeferredPuts {
                 references <- new_mutex!(References {
                     held: 0,
                     dropped: KVec::new(),
                     next: 0,
                 }),
-                work <- new_work!("Late::work"),
+                work <- new_work!("DeferredPuts::work"),
             }),
             GFP_KERNEL,
         )?;
-        if LATE.populate(late) {
+        if DEFERRED_PUTS.populate(puts) {
             NOTIFIER.register();
         }
     }
-    let late = loop {
-        if let Some(late) = LATE.as_ref() {
-            break late;
+    let puts = loop {
+        if let Some(puts) = DEFERRED_PUTS.as_ref() {
+            break puts;
         }
-        // Another task is just about to put one there, but does not run at the moment.
+        // Another task is about to set it, but is not running at the moment.
         fsleep(Delta::from_millis(1));
     };
     let mut larger = KVec::new();
     loop {
-        let mut references = late.references.lock();
+        let mut references = puts.references.lock();
         let needed = references.held + 1 + references.dropped.len();
         if needed <= references.dropped.capacity() {
-            // INVARIANT: There is room for as many.
+            // INVARIANT: There is room for that many, by the check above.
             references.held += 1;
             return Ok(());
         }
@@ -159,67 +160,69 @@ pub(super) fn reserve() -> Result {
             references.move_into(core::mem::take(&mut larger));
             continue;
         }
-        // Pins may be dropped where the allocation would wait for it.
+        // The allocation may wait for a task that drops a pin, and so needs the lock.
         drop(references);
         larger = KVec::with_capacity(2 * needed, GFP_KERNEL)?;
     }
 }
 
-/// Gives back the room for a reference that was not taken.
+/// Releases the room for a reference that was not taken.
 pub(super) fn unreserve() {
-    if let Some(late) = LATE.as_ref() {
-        late.references.lock().held -= 1;
+    if let Some(puts) = DEFERRED_PUTS.as_ref() {
+        puts.references.lock().held -= 1;
     }
 }
 
-/// Gives up a reference when the calling task cannot be in the module's code any more.
-pub(super) fn give_up(reference: Reference) {
-    // There is room for a reference, so there is a list.
-    let Some(late) = LATE.as_ref() else {
+/// Puts a reference once the calling task cannot be in the module's code any more.
+pub(super) fn put_later(reference: Reference) {
+    // There is room for a reference, so `DEFERRED_PUTS` is set.
+    let Some(puts) = DEFERRED_PUTS.as_ref() else {
         return;
     };
-    let mut references = late.references.lock();
+    let mut references = puts.references.lock();
     let number = references.next;
     references.next += 1;
     references.held -= 1;
-    // By the type invariant there is room.
-    let _ = references.dropped.push_within_capacity(Dropped {
+    // By the type invariant, there is room.
+    let _ = references.dropped.push_within_capacity(DroppedPin {
         reference,
         number,
         task: Task::current_raw().addr(),
     });
     drop(references);
-    // If it is queued already, it has not begun.
-    let _ = queue().enqueue(late.clone());
+    // If the work item is queued already, it has not started.
+    let _ = queue().enqueue(puts.clone());
 }
 
-/// Where the work item runs: on any CPU, so that it need not wait for a task that is busy on one.
+/// Returns the workqueue, which is unbound: the work item does not wait for a task that is busy on
+/// a CPU.
 fn queue() -> &'static Queue {
-    // SAFETY: C sets the pointer when the system starts, and never again.
+    // SAFETY: C sets the pointer at boot, and never changes it afterwards.
     let queue = unsafe { bindings::system_dfl_wq };
     // SAFETY: The queue is never destroyed.
     unsafe { Queue::from_raw(queue) }
 }
 
-/// Has C say which modules come and go.
+/// The notifier for changes of the state of modules.
 struct Notifier(Opaque<bindings::notifier_block>);
 
-// SAFETY: C has a lock for what it changes in there.
+// SAFETY: C takes a lock to change it.
 unsafe impl Sync for Notifier {}
 
 impl Notifier {
-    /// To be called once.
+    /// Registers the notifier. Called once.
     fn register(&'static self) {
         #[cfg(CONFIG_MODULES)]
-        // SAFETY: It is static, and registered once. It never fails.
+        // SAFETY: It is static, and registered once. Registering never fails.
         unsafe {
             bindings::register_module_notifier(self.0.get())
         };
     }
 }
 
-/// Called by C when a module has changed its state; for one that goes, after its exit or its failed
-/// initialisation has returned, by the task that has run that and will free the module.
+/// Called by C when a module has changed its state. In `MODULE_STATE_GOING`, the exit or the failed
+/// initialisation of the module has returned, and the calling task has run it and will free the
+/// module.
 ///
 /// # Safety
 ///
@@ -232,11 +235,11 @@ unsafe extern "C" fn module_changes(
     const GOING: c_ulong = bindings::module_state_MODULE_STATE_GOING as c_ulong;
 
     if state == GOING {
-        if let Some(late) = LATE.as_ref() {
-            // This task is here, and not in the module's code. If it is not the one that dropped
-            // the pin, but has got the place of that in memory, that one has ended.
+        if let Some(puts) = DEFERRED_PUTS.as_ref() {
+            // The calling task is not in the module's code. If a different task, with a
+            // `task_struct` at the same address, has dropped the pin, that task has exited.
             let task = Task::current_raw().addr();
-            late.give_up(|dropped| dropped.task == task && dropped.reference.is_of(module.cast()));
+            puts.put_if(|dropped| dropped.task == task && dropped.reference.is_of(module.cast()));
         }
     }
     bindings::NOTIFY_DONE as c_int

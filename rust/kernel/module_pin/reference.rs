@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The reference that keeps the memory of a module.
+//! A reference that keeps a module in memory.
 
 use crate::{
     bindings::{
@@ -11,7 +11,7 @@ use crate::{
 };
 use core::ptr::NonNull;
 
-/// A reference to the directory of a module in sysfs: the module is freed after the last of them.
+/// A reference to the sysfs directory of a module: the module is freed after the last one is put.
 ///
 /// # Invariants
 ///
@@ -20,10 +20,10 @@ pub(super) struct Reference {
     owner: NonNull<bindings::module>,
 }
 
-// SAFETY: References belong to no thread.
+// SAFETY: A reference is not tied to a thread.
 unsafe impl Send for Reference {}
 
-// SAFETY: A shared one only shows what the loader may change at any time.
+// SAFETY: A shared reference only reads what the loader may change at any time.
 unsafe impl Sync for Reference {}
 
 #[cfg(all(CONFIG_MODULES, CONFIG_SYSFS))]
@@ -32,43 +32,45 @@ impl Reference {
     ///
     /// # Errors
     ///
-    /// `EAGAIN` while the parameters of the module are being parsed: there is no directory yet.
+    /// `EAGAIN` while the parameters of the module are being parsed: the directory does not exist
+    /// yet.
     ///
     /// # Safety
     ///
-    /// The code of `owner` runs.
+    /// The code of `owner` is running.
     pub(super) unsafe fn new(owner: NonNull<bindings::module>) -> Result<Self> {
-        // SAFETY: By the safety requirement, the module is there.
+        // SAFETY: By the safety requirement, the module is in memory.
         let directory = unsafe { &raw mut (*owner.as_ptr()).mkobj.kobj };
         // SAFETY: As above. The loader sets the bit before it runs the initialisation.
         if unsafe { kobject::state_initialized_raw(directory) } == 0 {
             return Err(EAGAIN);
         }
-        // SAFETY: The directory is initialised, and not released while the module's code runs.
+        // SAFETY: The directory is initialised, and not released while the module's code is
+        // running.
         unsafe { bindings::kobject_get(directory) };
-        // INVARIANT: Just taken.
+        // INVARIANT: The reference was just taken.
         Ok(Self { owner })
     }
 
-    /// Whether the module is being loaded, or goes.
+    /// Returns whether the module is being loaded or unloaded.
     pub(super) fn is_not_live(&self) -> bool {
         self.state() != bindings::module_state_MODULE_STATE_LIVE
     }
 
     fn state(&self) -> bindings::module_state {
-        // SAFETY: By the type invariant, the module is there.
+        // SAFETY: By the type invariant, the module is in memory.
         let state = unsafe { &raw const (*self.owner.as_ptr()).state };
-        // SAFETY: As above. The loader may change the state: a volatile read is what C would use.
+        // SAFETY: As above. The loader may change the state concurrently, so the read is volatile.
         unsafe { state.read_volatile() }
     }
 
-    /// Whether the module is being loaded, or has failed to, and is used by others than the loader.
-    /// One that is unloaded is used by none.
+    /// Returns whether the module is being loaded or has failed to load, and has users other than
+    /// the loader. A module that is being unloaded has no users.
     #[cfg(MODULE)]
     pub(super) fn is_used_early(&self) -> bool {
         #[cfg(CONFIG_MODULE_UNLOAD)]
         {
-            // SAFETY: By the type invariant, the module is there.
+            // SAFETY: By the type invariant, the module is in memory.
             let count = unsafe { bindings::module_refcount(self.owner.as_ptr()) };
             match self.state() {
                 bindings::module_state_MODULE_STATE_COMING => count > 1,
@@ -80,7 +82,7 @@ impl Reference {
         false
     }
 
-    /// Whether it is one to the module at `owner`.
+    /// Returns whether this is a reference to the module at `owner`.
     pub(super) fn is_of(&self, owner: *const bindings::module) -> bool {
         core::ptr::eq(self.owner.as_ptr(), owner)
     }
@@ -89,14 +91,14 @@ impl Reference {
 #[cfg(all(CONFIG_MODULES, CONFIG_SYSFS))]
 impl Drop for Reference {
     fn drop(&mut self) {
-        // SAFETY: By the type invariant, the module is there.
+        // SAFETY: By the type invariant, the module is in memory.
         let directory = unsafe { &raw mut (*self.owner.as_ptr()).mkobj.kobj };
-        // SAFETY: By the type invariant, the reference is ours, and gone after this.
+        // SAFETY: By the type invariant, the reference is ours, and it is not used after this.
         unsafe { bindings::kobject_put(directory) };
     }
 }
 
-/// Without sysfs nothing keeps the memory of a module; without modules there is none.
+/// Without sysfs, nothing keeps a module in memory; without module support, there is no module.
 #[cfg(not(all(CONFIG_MODULES, CONFIG_SYSFS)))]
 impl Reference {
     /// # Safety
