@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A table of bad blocks, which the bindings do not know. */
+/* Access to struct badblocks, which the bindings do not know. */
 
 #include <linux/badblocks.h>
 #include <linux/irqflags.h>
 #include <linux/slab.h>
 
-/* rust/kernel/block/badblocks.rs repeats what the bits of an entry say. */
+/* rust/kernel/block/badblocks.rs repeats the encoding of an entry. */
 static_assert(BB_OFFSET_MASK == ((1ULL << 54) - 1) << 9);
 static_assert(BB_LEN_MASK == 511 && BB_LEN(0) == 1);
 
@@ -33,9 +33,9 @@ __rust_helper bool rust_helper_badblocks_set(struct badblocks *bb, u64 at,
 }
 
 /*
- * It would enable interrupts, where only the code that disabled them may. The patch
- * "badblocks: leave interrupts as they are when clearing", in patches/upstream/,
- * ends that.
+ * badblocks_clear() enables interrupts, which only the code that disabled them may do.
+ * The patch "badblocks: leave interrupts as they are when clearing", in
+ * patches/upstream/, fixes that.
  */
 __rust_helper int rust_helper_badblocks_clear(struct badblocks *bb, u64 at,
 					      u64 len)

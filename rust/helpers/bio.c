@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The mapping of pages for the copying of bytes, which C inlines. */
+/* Helpers that map pages to copy their contents. */
 
 #include <linux/highmem.h>
 
@@ -32,8 +32,8 @@ __rust_helper void rust_helper_memset_bytes(char *at, int byte, size_t len)
 }
 
 /*
- * Maps the bytes from @at on in neighbouring pages, of which @page is the
- * first; @len becomes smaller where pages can be mapped only one by one.
+ * Maps the bytes from offset @at on in contiguous pages, the first of which is @page;
+ * reduces @len where pages can be mapped only one at a time.
  */
 __rust_helper void *rust_helper_bio_map(struct page *page, size_t at,
 					size_t *len)
@@ -49,7 +49,7 @@ __rust_helper void rust_helper_bio_unmap(void *address)
 	kunmap_local(address);
 }
 
-/* Makes visible what was written to the pages through other mappings. */
+/* Flushes the data cache, so that all mappings of the pages show the same data. */
 __rust_helper void rust_helper_bio_flush(struct page *page, size_t at,
 					 size_t len)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the Rust block layer cannot take from the headers of C: inline functions,
- * with the constants that are macros.
+ * Helpers for the Rust block layer: inline functions of C, with checks of constants
+ * that are macros.
  */
 
 #include <linux/blk-mq.h>
@@ -40,11 +40,11 @@ static_assert((__force u32)BLK_FEAT_ROTATIONAL == 1u << 2);
 static_assert((__force u32)BLK_FEAT_ZONED == 1u << 10);
 
 /*
- * When blk_mq_alloc_tag_set() fails, memory of requests that it has made may still
- * wait in tags_srcu to be freed. It does not wait for that: cleanup_srcu_struct()
- * warns, and if the grace period is not over, leaves things as they are. The caller
- * frees the tag set then, so this finishes what was left, until C waits:
- * patches/upstream/blk-mq-tag-set-srcu.patch.
+ * When blk_mq_alloc_tag_set() fails, memory of requests that it has allocated may still
+ * be waiting for a grace period of tags_srcu. The error path does not wait for that:
+ * cleanup_srcu_struct() warns, and leaves the structure as it is if the grace period is
+ * not over. The caller frees the tag set then, so this function completes the cleanup,
+ * until C waits: patches/upstream/blk-mq-tag-set-srcu.patch.
  */
 __rust_helper int rust_helper_blk_alloc_tag_set(struct blk_mq_tag_set *set)
 {
@@ -56,7 +56,7 @@ __rust_helper int rust_helper_blk_alloc_tag_set(struct blk_mq_tag_set *set)
 		cleanup_srcu_struct(&set->tags_srcu);
 	}
 #elif defined(CONFIG_TINY_SRCU)
-	/* Its work item can have queued itself again while it was waited for. */
+	/* The work item may have queued itself again while it was flushed. */
 	if (error && set->tags_srcu.srcu_work.func) {
 		srcu_barrier(&set->tags_srcu);
 		cleanup_srcu_struct(&set->tags_srcu);
@@ -72,8 +72,8 @@ rust_helper_blk_batch_add(struct request *rq, struct io_comp_batch *batch)
 }
 
 /*
- * How many references there are to a disk that was not added. That they are gone can
- * only be waited for with patches/upstream/block-put-disk-sync.patch.
+ * Returns the number of references to a disk that was not added. A caller can wait
+ * until they are put only with patches/upstream/block-put-disk-sync.patch.
  */
 __rust_helper unsigned int
 rust_helper_blk_disk_references(struct gendisk *disk)
@@ -141,9 +141,9 @@ __rust_helper bool rust_helper_blk_owner_stays(struct module *owner)
 }
 
 /*
- * Puts a reference to a disk, and returns true if it was released then: releasing a
- * disk ends with putting its inode, after the last look at its operations. Returns
- * false if there is another reference to the disk, or to the inode for now. With
+ * Puts a reference to a disk, and returns true if that released the disk: the release
+ * ends with putting the inode, after the last access to the operations. Returns false
+ * if there is another reference to the disk, or temporarily one to the inode. With
  * patches/upstream/block-put-disk-sync.patch, the caller can wait for the release.
  */
 __rust_helper bool rust_helper_blk_put_disk(struct gendisk *disk)
@@ -159,8 +159,8 @@ __rust_helper bool rust_helper_blk_put_disk(struct gendisk *disk)
 }
 
 /*
- * As soon as the request is queued again, another CPU may end it, and then the disk
- * may go. So keep it until nothing is done to its queue any more.
+ * As soon as the request is requeued, another CPU may end it, and then the disk may be
+ * freed. Hold a reference to its queue until the queue is not accessed any more.
  */
 __rust_helper void rust_helper_blk_requeue(struct request *rq)
 {
@@ -172,9 +172,10 @@ __rust_helper void rust_helper_blk_requeue(struct request *rq)
 }
 
 /*
- * Like blk_mq_start_stopped_hw_queues(), but for a disk that may be on its way out;
- * with patches/upstream/blk-mq-start-removed.patch, that one is, too. The caller keeps
- * the hardware queues: while their number changes, some are missing.
+ * Like blk_mq_start_stopped_hw_queues(), but may be called for a disk that is being
+ * removed; with patches/upstream/blk-mq-start-removed.patch, C's function may, too. The
+ * caller ensures that the number of hardware queues does not change: while it does,
+ * some are missing.
  */
 __rust_helper void rust_helper_blk_start_queues(struct request_queue *q)
 {
@@ -183,12 +184,12 @@ __rust_helper void rust_helper_blk_start_queues(struct request_queue *q)
 
 	queue_for_each_hw_ctx(q, hctx, i)
 		clear_bit(BLK_MQ_S_STOPPED, &hctx->state);
-	/* Pairs with the one in blk_mq_hctx_stopped(). */
+	/* Pairs with the barrier in blk_mq_hctx_stopped(). */
 	smp_mb__after_atomic();
 
 	/*
-	 * Workers run the queues. They must not be told to when the disk has been
-	 * waited for, nor need be: without a request in use, there is nothing to run.
+	 * Work items run the queues. They must not be queued after the queue was drained,
+	 * which is not needed either: without requests in flight, there is nothing to run.
 	 */
 	if (percpu_ref_tryget(&q->q_usage_counter)) {
 		blk_mq_run_hw_queues(q, true);
@@ -197,9 +198,9 @@ __rust_helper void rust_helper_blk_start_queues(struct request_queue *q)
 }
 
 /*
- * The caller sees to it that their number does not change, and no disk comes. C has no
- * way to ask for all disks of a tag set, but to change the number of their queues, until
- * patches/upstream/blk-mq-start-tagset.patch adds one.
+ * The caller ensures that the number of hardware queues does not change, and that no
+ * disk is added. C has no function that starts the queues of all disks of a tag set,
+ * until patches/upstream/blk-mq-start-tagset.patch adds one.
  */
 __rust_helper void rust_helper_blk_start_all_queues(struct blk_mq_tag_set *set)
 {
@@ -211,15 +212,16 @@ __rust_helper void rust_helper_blk_start_all_queues(struct blk_mq_tag_set *set)
 	mutex_unlock(&set->tag_list_lock);
 }
 
-/* While a disk is in use, it cannot be frozen, and so its hardware queues stay. */
+/* While the queue is in use, it cannot be frozen, so its hardware queues stay. */
 __rust_helper bool rust_helper_blk_use_queue(struct request_queue *q)
 {
 	if (!percpu_ref_tryget(&q->q_usage_counter))
 		return false;
 	/*
-	 * A task that can use a disk that was frozen sees the queues that it got meanwhile.
-	 * This pairs with the release in __percpu_ref_switch_to_percpu(); a reference that
-	 * is not per CPU is taken by an atomic operation, which is ordered by itself.
+	 * A task that can use a queue after it was frozen must see the hardware queues that
+	 * were set up meanwhile. This pairs with the release in
+	 * __percpu_ref_switch_to_percpu(); a reference in atomic mode is taken by an atomic
+	 * operation, which is ordered by itself.
 	 */
 	smp_rmb();
 	return true;
@@ -244,11 +246,11 @@ __rust_helper void rust_helper_blk_add_work(struct work_struct *work)
 }
 
 /*
- * Adds a disk. To look for partitions, the block layer opens it, and what it
- * opened is closed when the task returns to user space. For a module that is
- * loading, this may be after it has failed to, and is gone; so let a worker add
- * the disk, which closes it on its own. With patches/upstream/block-scan-close.patch,
- * the block layer closes it at once.
+ * Adds a disk. The block layer opens the disk to scan for partitions, and the file is
+ * closed when the task returns to user space. For a module that is being loaded, this
+ * may be after loading has failed and the module was freed. A work item therefore adds
+ * the disk in that case, and flush_delayed_fput() closes the file. With
+ * patches/upstream/block-scan-close.patch, the block layer closes the file at once.
  */
 __rust_helper int
 rust_helper_blk_add_disk(struct gendisk *disk, struct module *owner)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What tells whether a caller may wait. */
+/* Checks of whether the caller may wait. */
 
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 
-/* I/O may wait for a task that says that it starts none to get memory. */
+/* I/O may be waiting for a task in a NOIO scope. */
 __rust_helper bool rust_helper_late_drop_may_wait(void)
 {
 	return preemptible() && !rcu_preempt_depth() &&
 	       !(current->flags & PF_MEMALLOC_NOIO);
 }
 
-/* Without a count, nothing is known of spinlocks, nor of some read sections. */
+/* Without a preemption count, spinlocks and some read-side critical sections are not tracked. */
 __rust_helper bool rust_helper_late_drop_must_not_wait(void)
 {
 	if (IS_ENABLED(CONFIG_PREEMPT_COUNT))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What is a macro in some configurations. */
+/* A function that is a macro in some configurations. */
 
 #include <linux/rcupdate.h>
 
