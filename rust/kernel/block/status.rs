@@ -130,7 +130,7 @@ impl From<Error> for BlkStatus {
 /// Converts to the error number that user space gets.
 impl From<BlkStatus> for Error {
     fn from(status: BlkStatus) -> Self {
-        // SAFETY: By the type invariant of `BlkStatus`, C knows the number.
+        // SAFETY: By the type invariant of `BlkStatus`, the number is one of C's.
         Error::from_errno(unsafe { bindings::blk_status_to_errno(status.as_raw()) })
     }
 }

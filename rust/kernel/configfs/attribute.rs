@@ -148,7 +148,7 @@ where
 /// # Safety
 ///
 /// * `item` must be in a live `Node<D>`, `page` a page that is not used elsewhere during the call.
-/// * `S` must have no size, and a value of it must have been passed to [`show_callback`].
+/// * `S` must be zero-sized, and a value of it must have been passed to [`show_callback`].
 unsafe extern "C" fn show<D, S>(item: *mut bindings::config_item, page: *mut c_char) -> isize
 where
     D: Send + Sync + 'static,
@@ -172,7 +172,7 @@ where
 /// # Safety
 ///
 /// * `item` must be in a live `Node<D>`, `page` be NUL-terminated and constant during the call.
-/// * `T` must have no size, and a value of it must have been passed to [`store_callback`].
+/// * `T` must be zero-sized, and a value of it must have been passed to [`store_callback`].
 unsafe extern "C" fn store<D, T>(
     item: *mut bindings::config_item,
     page: *const c_char,

@@ -209,7 +209,7 @@ impl DefaultGroups<'_> {
         let level = self.next_level()?;
         let group = create(name, self.owner, level, data)?.into_group();
 
-        // SAFETY: `group` is new, hence in no list, and `into_group` returned a reference.
+        // SAFETY: `group` is new, so it is in no list, and `into_group` returned a reference.
         unsafe { self.link(group) }
     }
 
@@ -348,7 +348,7 @@ pub(super) fn create<D: Group>(
         &ITEM_OPERATIONS,
         GroupCallbacks::<D>::OPERATIONS,
     )?;
-    // SAFETY: The table is made for `D`.
+    // SAFETY: The table was created for `D`.
     let node = unsafe { NodeRef::new(name, pin, table, data) }?;
 
     // INVARIANT: The group is initialized and not visible yet.

@@ -2,10 +2,10 @@
 
 //! The operations of a disk, which C uses until it has released the disk.
 //!
-//! An open disk holds a reference to its tag set, which C's disk does not: a task that submits I/O
-//! runs the hardware queue after it has inserted the request, and accesses the tag set to do so
-//! without a reference to `q_usage_counter`. Meanwhile the request may have completed, and the disk
-//! may have been removed. But the task, or the task on whose behalf it submits, has the disk open.
+//! A disk that is open holds a reference to its tag set, unlike in C. A task that submits I/O runs
+//! the hardware queue after it has inserted the request, and accesses the tag set to do so without
+//! a reference to `q_usage_counter`. Meanwhile the request may have completed, and the disk may
+//! have been removed. But the task, or the task on whose behalf it submits, has the disk open.
 //! There are two exceptions: a page of swap whose I/O completes before `submit_bio` has returned,
 //! while swapping is turned off, and a work item that such a task queues for a hardware queue. Only
 //! `patches/upstream/blk-mq-submit-reference.patch` makes those safe, for drivers in C as well.
@@ -74,7 +74,7 @@ impl OpenState {
 
     /// # Safety
     ///
-    /// Pairs with a success of [`Self::open`].
+    /// Pairs with a successful [`Self::open`].
     unsafe fn close(&mut self) {
         self.count -= 1;
         if self.count == 0 && self.removed {
@@ -257,7 +257,7 @@ unsafe extern "C" fn release(disk: *mut bindings::gendisk) {
     let table: *mut Table = unsafe { (*disk).fops }.cast_mut().cast();
     // SAFETY: By the safety requirement, no other task accesses it.
     let opens = unsafe { &mut (*table).opens };
-    // SAFETY: C calls this once for each success of `open`.
+    // SAFETY: C calls this once for each successful `open`.
     unsafe { opens.close() };
 }
 
@@ -298,7 +298,7 @@ mod imp {
 
         /// # Safety
         ///
-        /// Pairs with a success of [`Self::get`].
+        /// Pairs with a successful [`Self::get`].
         pub(super) unsafe fn put(&mut self) {
             if !self.released {
                 // SAFETY: By the safety requirement, the reference is held, so the module is in
