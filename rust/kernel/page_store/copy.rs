@@ -25,7 +25,7 @@ impl Memory<ToDisk> for Segments<'_, ToDisk> {
         max: usize,
         f: impl FnOnce(&mut MappedBytes<'_, ToDisk>) -> R,
     ) -> Option<R> {
-        self.with_window(max, f)
+        self.with_mapped(max, f)
     }
 }
 
@@ -36,7 +36,7 @@ impl Memory<FromDisk> for Segments<'_, FromDisk> {
         max: usize,
         f: impl FnOnce(&mut MappedBytes<'_, FromDisk>) -> R,
     ) -> Option<R> {
-        self.with_window(max, f)
+        self.with_mapped(max, f)
     }
 }
 

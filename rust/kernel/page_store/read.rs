@@ -42,7 +42,7 @@ pub(super) fn read_at_once(
     to: &mut Segments<'_, FromDisk>,
 ) -> Option<Result> {
     let part = Part::single(at, len as usize)?;
-    to.lend_all(len, AtOnce { tree, part })
+    to.visit_mapped(len, AtOnce { tree, part })
 }
 
 /// The reading of a part of a page at once.
@@ -53,7 +53,7 @@ struct AtOnce<'a> {
 
 impl SegmentVisitor<FromDisk> for AtOnce<'_> {
     #[inline(always)]
-    fn take(self, to: MappedBytes<'_, FromDisk>) -> Result {
+    fn visit(self, to: MappedBytes<'_, FromDisk>) -> Result {
         let walk = self.tree.walk(self.part.page());
         read_page(self.tree, walk.page(self.part), self.part, to);
         Ok(())
@@ -139,7 +139,7 @@ fn read_run(
         match walk.pages(run) {
             None => to.zero(),
             Some(pages) => {
-                for ((part, page), bytes) in run.parts().zip(pages).zip(to.pieces(PAGE_SIZE)) {
+                for ((part, page), bytes) in run.parts().zip(pages).zip(to.chunks(PAGE_SIZE)) {
                     read_page(tree, page, part, bytes);
                 }
             }

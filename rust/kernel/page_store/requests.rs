@@ -82,7 +82,7 @@ impl PageStore {
         if let Some(done) = self.read_at_once(at, to, len) {
             return done;
         }
-        to.apart(|to| self.read_chunks(at, to, len))
+        to.with_copy(|to| self.read_chunks(at, to, len))
     }
 
     /// As [`Self::read_segments`], of any pages.
@@ -151,7 +151,7 @@ impl PageStore {
         if let Some(done) = self.write_at_once(may_sleep, at, from, len) {
             return done;
         }
-        from.apart(|from| self.write_chunks(may_sleep, at, from, len))
+        from.with_copy(|from| self.write_chunks(may_sleep, at, from, len))
     }
 
     /// As [`Self::write_segments`], to any pages.
@@ -217,7 +217,7 @@ impl WriteCache {
         to: &mut Segments<'_, FromDisk>,
         len: u32,
     ) -> Result {
-        to.apart(|to| self.read_segments(at, to, len))
+        to.with_copy(|to| self.read_segments(at, to, len))
     }
 
     /// Copies `len` bytes from the memory of a write request, from byte `at` on, to the cache.
@@ -236,7 +236,7 @@ impl WriteCache {
         from: &mut Segments<'_, ToDisk>,
         len: u32,
     ) -> Result {
-        from.apart(|from| self.write_segments(context.may_sleep(), false, at, from, len))
+        from.with_copy(|from| self.write_segments(context.may_sleep(), false, at, from, len))
     }
 
     /// As [`Self::write`], to the store, so that the cache has nothing of the range after that.
@@ -252,7 +252,7 @@ impl WriteCache {
         from: &mut Segments<'_, ToDisk>,
         len: u32,
     ) -> Result {
-        from.apart(|from| self.write_segments(context.may_sleep(), true, at, from, len))
+        from.with_copy(|from| self.write_segments(context.may_sleep(), true, at, from, len))
     }
 
     /// Makes `len` bytes, from byte `at` on, read as zeros, here as in the store.

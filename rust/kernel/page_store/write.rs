@@ -48,7 +48,7 @@ pub(super) fn write_at_once(
         part,
         may_sleep,
     };
-    from.lend_all(len, user)
+    from.visit_mapped(len, user)
 }
 
 /// The writing of a part of a page at once.
@@ -63,7 +63,7 @@ struct AtOnce<'a> {
 
 impl SegmentVisitor<ToDisk> for AtOnce<'_> {
     #[inline(always)]
-    fn take(self, from: MappedBytes<'_, ToDisk>) -> Result {
+    fn visit(self, from: MappedBytes<'_, ToDisk>) -> Result {
         let Self {
             tree,
             part,
@@ -73,7 +73,7 @@ impl SegmentVisitor<ToDisk> for AtOnce<'_> {
             return add_and_write(tree, part, may_sleep, from);
         };
         let Some(page) = held.page(part) else {
-            if insert_at_once(held, part, from.again()) {
+            if insert_at_once(held, part, from.reborrow()) {
                 return Ok(());
             }
             return add_and_write(tree, part, may_sleep, from);
@@ -203,7 +203,7 @@ fn write_run(held: &Held<'_>, mut chunk: Chunk, from: &mut MappedBytes<'_, ToDis
     };
     let mut done = 0;
     let pages = run.parts().zip(held.pages(run));
-    for ((part, page), bytes) in pages.zip(from.pieces(PAGE_SIZE)) {
+    for ((part, page), bytes) in pages.zip(from.chunks(PAGE_SIZE)) {
         let Some(page) = page else { break };
         write_page(page, part, &bytes);
         done += 1;

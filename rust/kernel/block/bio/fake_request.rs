@@ -95,7 +95,7 @@ impl FakeRequest {
     }
 
     /// Calls `f` with the address and number of the bytes of each page in turn.
-    fn each_run(&self, mut f: impl FnMut(*mut u8, usize)) {
+    fn for_each_page(&self, mut f: impl FnMut(*mut u8, usize)) {
         for bio in self.bios.iter() {
             let (mut left, index) = (bio.bi_iter.bi_size as usize, bio.bi_iter.bi_idx as usize);
             let mut done = bio.bi_iter.bi_offset as usize;
@@ -136,7 +136,7 @@ impl FakeRequest {
     pub(crate) fn bytes(&self) -> Result<KVVec<u8>> {
         let mut bytes = KVVec::from_elem(0, self.len(), GFP_KERNEL)?;
         let mut at = 0;
-        self.each_run(|from, len| {
+        self.for_each_page(|from, len| {
             // SAFETY: The pages are ours alone.
             unsafe { ptr::copy_nonoverlapping(from, bytes[at..][..len].as_mut_ptr(), len) };
             at += len;
@@ -147,7 +147,7 @@ impl FakeRequest {
     /// Sets the bytes, without the code under test.
     pub(crate) fn set(&mut self, bytes: &[u8]) {
         let mut at = 0;
-        self.each_run(|to, len| {
+        self.for_each_page(|to, len| {
             // SAFETY: The pages are ours alone.
             unsafe { ptr::copy_nonoverlapping(bytes[at..][..len].as_ptr(), to, len) };
             at += len;

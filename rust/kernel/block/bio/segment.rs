@@ -88,7 +88,7 @@ impl Direction for ToDisk {}
 ///
 /// # Invariants
 ///
-/// `piece` belongs to the memory of a request that does not end during `'a`, and that memory may be
+/// `bytes` belongs to the memory of a request that does not end during `'a`, and that memory may be
 /// written if `D` is [`FromDisk`], read if it is [`ToDisk`].
 ///
 /// # Examples
@@ -108,7 +108,7 @@ impl Direction for ToDisk {}
 /// }
 /// ```
 pub struct Segment<'a, D: Direction> {
-    piece: BvecPage<'a>,
+    bytes: BvecPage<'a>,
     _direction: PhantomData<D>,
 }
 
@@ -117,13 +117,13 @@ impl<'a, D: Direction> Segment<'a, D> {
     ///
     /// # Safety
     ///
-    /// `piece` must belong to the memory of a request that does not end during `'a`, and that may
+    /// `bytes` must belong to the memory of a request that does not end during `'a`, and that may
     /// be written if `D` is [`FromDisk`], read if it is [`ToDisk`].
     #[inline]
-    pub(super) unsafe fn new(piece: BvecPage<'a>) -> Self {
+    pub(super) unsafe fn new(bytes: BvecPage<'a>) -> Self {
         // INVARIANT: The caller promises it.
         Self {
-            piece,
+            bytes,
             _direction: PhantomData,
         }
     }
@@ -141,7 +141,7 @@ impl<'a, D: Direction> Segment<'a, D> {
     /// ```
     #[inline]
     pub fn size(&self) -> usize {
-        self.piece.len()
+        self.bytes.len()
     }
 }
 
@@ -165,8 +165,8 @@ impl Segment<'_, ToDisk> {
     /// ```
     #[inline]
     pub fn read(&self, at: usize, to: &mut [u8]) -> Result {
-        self.piece.flush();
-        self.piece.read(at, to)
+        self.bytes.flush();
+        self.bytes.read(at, to)
     }
 }
 
@@ -189,7 +189,7 @@ impl Segment<'_, FromDisk> {
     #[inline]
     pub fn write(&self, at: usize, from: &[u8]) -> Result {
         // This flushes the page after the copy.
-        self.piece.write(at, from)
+        self.bytes.write(at, from)
     }
 
     /// Sets all bytes of the segment to `byte`.
@@ -208,8 +208,8 @@ impl Segment<'_, FromDisk> {
     /// ```
     #[inline]
     pub fn fill(&self, byte: u8) {
-        self.piece.fill(byte);
-        self.piece.flush();
+        self.bytes.fill(byte);
+        self.bytes.flush();
     }
 }
 
@@ -227,7 +227,7 @@ impl Segment<'_, FromDisk> {
 pub(crate) struct MappedBytes<'a, D> {
     at: *mut u8,
     len: usize,
-    _lent: PhantomData<(&'a [u8], D)>,
+    _borrow: PhantomData<(&'a [u8], D)>,
 }
 
 impl<D> MappedBytes<'_, D> {
@@ -243,7 +243,7 @@ impl<D> MappedBytes<'_, D> {
         Self {
             at,
             len,
-            _lent: PhantomData,
+            _borrow: PhantomData,
         }
     }
 
@@ -255,7 +255,7 @@ impl<D> MappedBytes<'_, D> {
 
     /// The same bytes once more.
     #[inline]
-    pub(crate) fn again(&self) -> MappedBytes<'_, D> {
+    pub(crate) fn reborrow(&self) -> MappedBytes<'_, D> {
         MappedBytes { ..*self }
     }
 
@@ -274,13 +274,13 @@ impl<D> MappedBytes<'_, D> {
 
     /// The bytes in pieces of `size`, without those at the end that are fewer.
     #[inline]
-    pub(crate) fn pieces(&self, size: usize) -> impl Iterator<Item = MappedBytes<'_, D>> {
+    pub(crate) fn chunks(&self, size: usize) -> impl Iterator<Item = MappedBytes<'_, D>> {
         let (at, count) = (self.at, self.len / size);
         // INVARIANT: So many pieces are within the bytes.
-        (0..count).map(move |piece| MappedBytes {
-            at: at.wrapping_add(piece.wrapping_mul(size)),
+        (0..count).map(move |index| MappedBytes {
+            at: at.wrapping_add(index.wrapping_mul(size)),
             len: size,
-            _lent: PhantomData,
+            _borrow: PhantomData,
         })
     }
 

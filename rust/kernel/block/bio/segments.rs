@@ -63,7 +63,7 @@ pub struct Segments<'a, D: Direction> {
     remaining: u32,
     index: u32,
     done: u32,
-    _lent: PhantomData<(&'a (), D)>,
+    _borrow: PhantomData<(&'a (), D)>,
 }
 
 // Not derived, because `D` is never a value.
@@ -90,7 +90,7 @@ impl<'a, D: Direction> Segments<'a, D> {
             remaining: bytes,
             index: 0,
             done: 0,
-            _lent: PhantomData,
+            _borrow: PhantomData,
         };
         all.enter(bio);
         all
@@ -277,9 +277,9 @@ impl<'a, D: Direction> Iterator for Segments<'a, D> {
         let page = unsafe { NonNull::new_unchecked(page) };
         // SAFETY: By the type invariants the page stays allocated during `'a`; `len` was limited to
         // its end.
-        let piece = unsafe { BvecPage::new(page, offset, len as usize) };
+        let bytes = unsafe { BvecPage::new(page, offset, len as usize) };
         // SAFETY: The submitter has lent the bytes to the request, in the direction of the type.
-        Some(unsafe { Segment::new(piece) })
+        Some(unsafe { Segment::new(bytes) })
     }
 }
 
@@ -344,7 +344,7 @@ impl Mapped {
     /// The bytes may be written if `D` is [`FromDisk`](super::FromDisk), read otherwise. The window
     /// must be gone before `self` is.
     #[inline(always)]
-    unsafe fn window<'a, D: Direction>(&self) -> MappedBytes<'a, D> {
+    unsafe fn bytes<'a, D: Direction>(&self) -> MappedBytes<'a, D> {
         if !D::FILLS {
             self.flush(self.len);
         }
@@ -354,7 +354,7 @@ impl Mapped {
 
     /// To be called when the first `len` bytes were filled, or read.
     #[inline(always)]
-    fn used<D: Direction>(&self, len: usize) {
+    fn finish<D: Direction>(&self, len: usize) {
         if D::FILLS {
             self.flush(len.min(self.len));
         }
@@ -381,14 +381,14 @@ impl Drop for Mapped {
 /// It is no closure because a method can be told to be inlined.
 pub(crate) trait SegmentVisitor<D> {
     /// Uses all of the bytes, or fails.
-    fn take(self, bytes: MappedBytes<'_, D>) -> Result;
+    fn visit(self, bytes: MappedBytes<'_, D>) -> Result;
 }
 
 impl<D: Direction> Segments<'_, D> {
     /// Lends the next bytes, as many as can be addressed at once but at most `max`, then leaves out
     /// what `f` took of them. Without a byte left, `f` is not called and [`None`] returned.
     #[inline(always)]
-    pub(crate) fn with_window<R>(
+    pub(crate) fn with_mapped<R>(
         &mut self,
         max: usize,
         f: impl FnOnce(&mut MappedBytes<'_, D>) -> R,
@@ -401,10 +401,10 @@ impl<D: Direction> Segments<'_, D> {
             return None;
         }
         // SAFETY: The direction is that of the type. `f` gives the window back.
-        let mut window = unsafe { mapped.window() };
-        let result = f(&mut window);
-        let taken = len.saturating_sub(window.len());
-        mapped.used::<D>(taken);
+        let mut bytes = unsafe { mapped.bytes() };
+        let result = f(&mut bytes);
+        let taken = len.saturating_sub(bytes.len());
+        mapped.finish::<D>(taken);
         // It is no more than was left in the range.
         self.advance(taken as u32);
         Some(result)
@@ -413,7 +413,11 @@ impl<D: Direction> Segments<'_, D> {
     /// Lends the next `len` bytes to `user` and leaves them out, unless it fails; [`None`] if they
     /// cannot be addressed at once.
     #[inline(always)]
-    pub(crate) fn lend_all(&mut self, len: u32, user: impl SegmentVisitor<D>) -> Option<Result> {
+    pub(crate) fn visit_mapped(
+        &mut self,
+        len: u32,
+        visitor: impl SegmentVisitor<D>,
+    ) -> Option<Result> {
         let (range, done, rest) = self.range_of(len)?;
         // SAFETY: The range has `len` more bytes, which stay there while `self` is borrowed.
         let mapped = unsafe { Mapped::new(range, done, len as usize) };
@@ -422,18 +426,18 @@ impl<D: Direction> Segments<'_, D> {
         }
         // SAFETY: The direction is that of the type. `user` gives the window back: it takes one of
         // any lifetime, so cannot keep it.
-        let used = user.take(unsafe { mapped.window() });
-        if used.is_ok() {
-            mapped.used::<D>(len as usize);
+        let result = visitor.visit(unsafe { mapped.bytes() });
+        if result.is_ok() {
+            mapped.finish::<D>(len as usize);
             *self = rest;
         }
-        Some(used)
+        Some(result)
     }
 
     /// Runs `f` on what is left, for what is called seldom. As `f` gets a copy, `self` itself need
     /// have no address, and may be in registers else.
     #[inline(always)]
-    pub(crate) fn apart<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
+    pub(crate) fn with_copy<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
         let mut copy = self.clone();
         let result = f(&mut copy);
         *self = copy;

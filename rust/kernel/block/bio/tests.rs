@@ -34,7 +34,7 @@ mod suite {
     }
 
     #[test]
-    fn no_memory() -> Result {
+    fn no_data() -> Result {
         assert!(FakeRequest::new(&[])?.to_disk().next().is_none());
         assert!(FakeRequest::new(&[(&[], 0), (&[(9, 0)], 0)])?
             .from_disk()
@@ -44,7 +44,7 @@ mod suite {
     }
 
     #[test]
-    fn pieces_end_with_their_page() -> Result {
+    fn segments_end_at_page_boundaries() -> Result {
         let mut fake = FakeRequest::new(&MIXED)?;
         let sizes = [
             PAGE_SIZE - 3903,
