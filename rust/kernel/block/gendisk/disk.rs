@@ -68,7 +68,7 @@ impl<T: Operations> Disk<T> {
         //
         // SAFETY: By the type invariant, the queue was created with `data`, whose timer is
         // cancelled below.
-        unsafe { RequestQueue::<T>::from_raw(queue) }.start_for_good();
+        unsafe { RequestQueue::<T>::from_raw(queue) }.start_and_disable_stop();
         // Drains all I/O, and exits the hardware queues.
         //
         // SAFETY: By the type invariant, the disk was added, and it is removed only once.

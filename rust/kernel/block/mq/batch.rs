@@ -64,10 +64,10 @@ impl<T: Operations> IoCompletionBatch<'_, T> {
     /// `lent` is valid for `'a`, is not used elsewhere meanwhile, and C ends the requests in it by
     /// its `complete`.
     #[inline]
-    pub(super) unsafe fn lent<'a>(lent: NonNull<bindings::io_comp_batch>) -> &'a mut Self {
+    pub(super) unsafe fn from_raw<'a>(batch: NonNull<bindings::io_comp_batch>) -> &'a mut Self {
         // INVARIANT: By the safety requirement.
         // SAFETY: By the safety requirement; it has the layout of `inner`.
-        unsafe { lent.cast().as_mut() }
+        unsafe { batch.cast().as_mut() }
     }
 
     /// Adds a request that has succeeded.

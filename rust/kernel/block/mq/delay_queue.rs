@@ -62,7 +62,7 @@ use core::mem::offset_of;
 /// }
 /// ```
 pub struct DelayQueue<T: Operations<Timer = Timer>> {
-    line: LateDrop<DelayQueueInner<T>>,
+    inner: LateDrop<DelayQueueInner<T>>,
 }
 
 /// A line, whose drop waits for its timer.
@@ -82,10 +82,10 @@ struct DelayQueueInner<T: Operations<Timer = Timer>> {
 }
 
 /// How many requests are due at once at most.
-const MOST_AT_ONCE: usize = 128;
+const MAX_BATCH: usize = 128;
 
 /// For how long a timer leaves the CPU alone, in nanoseconds, before it comes with more.
-const PAUSE: i64 = 20_000;
+const RESTART_DELAY: i64 = 20_000;
 
 /// The name of a lock class, which has one address, as that of tag sets.
 static WAITING_NAME: &CStr = c"DelayQueue::waiting";
@@ -112,8 +112,8 @@ impl<T: Operations<Timer = Timer>> DelayQueue<T> {
     pub fn new(delay: Delta) -> Result<Self> {
         const_assert!(T::HAS_DELAY_EXPIRED);
         let pin = ModulePin::new(this_module::<T::OwnerModule>())?;
-        let line = LateDrop::new(pin, DelayQueueInner::new(delay), GFP_KERNEL)?;
-        Ok(Self { line })
+        let inner = LateDrop::new(pin, DelayQueueInner::new(delay), GFP_KERNEL)?;
+        Ok(Self { inner })
     }
 
     /// Takes all of `requests`, whose time begins now.
@@ -121,7 +121,7 @@ impl<T: Operations<Timer = Timer>> DelayQueue<T> {
     /// Taking several at once costs less than one by one.
     pub fn push(&self, requests: &mut RequestList<T>) {
         if !requests.is_empty() {
-            self.line.push(requests);
+            self.inner.push(requests);
         }
     }
 }
@@ -190,7 +190,7 @@ impl<T: Operations<Timer = Timer>> DelayQueueInner<T> {
         let mut due = RequestList::new();
         let mut waiting = self.waiting.lock();
         let now = now();
-        for _ in 0..MOST_AT_ONCE {
+        for _ in 0..MAX_BATCH {
             let Some(deadline) = waiting.requests.front().map(|rq| rq.timer().deadline()) else {
                 waiting.armed = false;
                 return (due, false);
@@ -220,7 +220,7 @@ impl<T: Operations<Timer = Timer>> DelayQueueInner<T> {
         if more {
             // Only after the interrupt, so that the CPU gets to something else. Nothing else starts
             // the timer, as it counts as armed.
-            this.start(now().saturating_add(PAUSE));
+            this.start(now().saturating_add(RESTART_DELAY));
         }
         // If it is to expire again, it has been started.
         bindings::hrtimer_restart::HRTIMER_NORESTART

@@ -38,16 +38,16 @@ pub(super) type Callback =
 /// # Invariants
 ///
 /// `timer` is set up by `hrtimer_setup`. While it runs, `queue` points to a queue that is valid,
-/// and was made with this. `change` is that of the tag set of the disk.
+/// and was made with this. `queue_update` is that of the tag set of the disk.
 // The data comes first, so that a pointer to all of it is one to the data.
 #[repr(C)]
 #[pin_data(PinnedDrop)]
 pub(crate) struct DiskData<T: Operations> {
     #[pin]
     data: T::QueueData,
-    change: Arc<QueueUpdate>,
+    queue_update: Arc<QueueUpdate>,
     /// Whether nothing stops the hardware queues any more.
-    unstoppable: Atomic<bool>,
+    stop_disabled: Atomic<bool>,
     queue: Atomic<*mut bindings::request_queue>,
     #[pin]
     timer: Opaque<bindings::hrtimer>,
@@ -62,13 +62,13 @@ unsafe impl<T: Operations> Sync for DiskData<T> {}
 impl<T: Operations> DiskData<T> {
     pub(super) fn new(
         callback: Callback,
-        change: Arc<QueueUpdate>,
+        queue_update: Arc<QueueUpdate>,
         data: impl PinInit<T::QueueData, Error>,
     ) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             data <- data,
-            change,
-            unstoppable: Atomic::new(false),
+            queue_update,
+            stop_disabled: Atomic::new(false),
             queue: Atomic::new(ptr::null_mut()),
             // INVARIANT: Set up here, and not running.
             timer <- Opaque::ffi_init(|slot| {
@@ -105,18 +105,18 @@ impl<T: Operations> DiskData<T> {
     }
 
     /// What keeps the hardware queues of the disk.
-    pub(super) fn change(&self) -> &QueueUpdate {
-        &self.change
+    pub(super) fn queue_update(&self) -> &QueueUpdate {
+        &self.queue_update
     }
 
     /// Whether nothing stops the hardware queues any more.
-    pub(super) fn is_unstoppable(&self) -> bool {
-        self.unstoppable.load(Relaxed)
+    pub(super) fn is_stop_disabled(&self) -> bool {
+        self.stop_disabled.load(Relaxed)
     }
 
     /// From the next grace period of RCU on, nothing stops the hardware queues any more.
-    pub(super) fn set_unstoppable(&self) {
-        self.unstoppable.store(true, Relaxed);
+    pub(super) fn disable_stop(&self) {
+        self.stop_disabled.store(true, Relaxed);
     }
 
     /// Starts the timer, or starts it anew, to expire after `delay`.

@@ -339,12 +339,12 @@ impl<T: Operations> StartedRequest<T> {
         const_assert!(T::HAS_TIMEOUT);
         let rq = self.into_inner();
         // SAFETY: By the type invariant, which `into_inner` hands over, it is a request.
-        let command = unsafe { Request::pdu_of(rq.as_ptr()) };
+        let pdu = unsafe { Request::pdu_of(rq.as_ptr()) };
         // After this, another CPU may own and end the request.
         //
         // SAFETY: By the type invariant the private part is there until the request has ended,
         // hence until the store that gives it up. Nothing is looked at after that.
-        unsafe { &*command }.leave_in_flight();
+        unsafe { &*pdu }.leave_in_flight();
     }
 }
 
@@ -355,9 +355,9 @@ impl<T: Operations<Timer = Timer>> StartedRequest<T> {
         const_assert!(T::HAS_TIMER_EXPIRED);
         let rq = self.into_inner();
         // SAFETY: By the type invariant, which `into_inner` hands over, it is a request.
-        let command = unsafe { Request::pdu_of(rq.as_ptr()) };
+        let pdu = unsafe { Request::pdu_of(rq.as_ptr()) };
         // SAFETY: As above, so this is the private part of one.
-        let timer = unsafe { RequestPdu::raw_timer(command) };
+        let timer = unsafe { RequestPdu::raw_timer(pdu) };
         // SAFETY: By the type invariant, the timer does not run. The callback is the one in the
         // vtable of `T`, which takes over the ownership that `into_inner` gave up.
         unsafe { Timer::start(timer, delay) };

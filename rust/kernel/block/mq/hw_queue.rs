@@ -119,10 +119,10 @@ impl<'q, T: Operations> HwQueue<'q, T> {
     #[inline]
     pub fn data(self) -> &'q T::HwData {
         // SAFETY: By the type invariant.
-        let slot = unsafe { (*self.hctx.as_ptr()).driver_data }.cast::<HwDataNode<T>>();
+        let node = unsafe { (*self.hctx.as_ptr()).driver_data }.cast::<HwDataNode<T>>();
         // SAFETY: By the type invariant, `init_hctx` has set it, as `DeferredFree::install` does,
-        // and the slot is not dropped for `'q`.
-        unsafe { &(*slot).data }
+        // and the node is not dropped for `'q`.
+        unsafe { &(*node).data }
     }
 
     /// All hardware queues of the disk.
@@ -167,7 +167,7 @@ impl HwQueueId {
 /// The allocation that holds the driver's data of a hardware queue.
 #[pin_data]
 struct HwDataNode<T: Operations> {
-    place: HwQueueId,
+    id: HwQueueId,
     /// The next in the list of [`DeferredFree`].
     next: *mut HwDataNode<T>,
     #[pin]
@@ -175,27 +175,27 @@ struct HwDataNode<T: Operations> {
 }
 
 impl<T: Operations> HwDataNode<T> {
-    /// Makes the data for `place` by `init`.
-    fn new(place: HwQueueId, init: impl PinInit<T::HwData, Error>) -> Result<*mut Self> {
+    /// Makes the data for `id` by `init`.
+    fn new(id: HwQueueId, init: impl PinInit<T::HwData, Error>) -> Result<*mut Self> {
         const_assert!(size_of::<Self>() <= MAX_SIZE);
-        let slot = KBox::try_pin_init(
+        let node = KBox::try_pin_init(
             try_pin_init!(Self {
-                place,
+                id,
                 next: ptr::null_mut(),
                 data <- init,
             }? Error),
             GFP_KERNEL,
         )?;
-        // SAFETY: The slot is not moved, only its address is kept.
-        Ok(KBox::into_raw(unsafe { Pin::into_inner_unchecked(slot) }))
+        // SAFETY: The node is not moved, only its address is kept.
+        Ok(KBox::into_raw(unsafe { Pin::into_inner_unchecked(node) }))
     }
 }
 
-/// The head of a chain of slots that are linked by `next`.
+/// The head of a list of nodes that are linked by `next`.
 ///
 /// # Invariants
 ///
-/// It owns all slots of the chain, which ends with null.
+/// It owns all nodes of the list, which ends with null.
 pub(super) struct HwDataList<T: Operations>(*mut HwDataNode<T>);
 
 impl<T: Operations> HwDataList<T> {
@@ -208,57 +208,57 @@ impl<T: Operations> HwDataList<T> {
         self.0.is_null()
     }
 
-    /// Takes over `slot`.
+    /// Takes over `node`.
     ///
     /// # Safety
     ///
-    /// [`HwDataNode::new`] has made it, and no chain owns it.
-    unsafe fn push(&mut self, slot: *mut HwDataNode<T>) {
+    /// [`HwDataNode::new`] has made it, and no list owns it.
+    unsafe fn push(&mut self, node: *mut HwDataNode<T>) {
         // SAFETY: By the safety requirement; callbacks look at the data only.
-        unsafe { (*slot).next = self.0 };
+        unsafe { (*node).next = self.0 };
         // INVARIANT: By the safety requirement.
-        self.0 = slot;
+        self.0 = node;
     }
 
-    /// Gives up the slot for `place` that came last.
-    fn take(&mut self, place: HwQueueId) -> Option<*mut HwDataNode<T>> {
+    /// Gives up the node for `id` that came last.
+    fn take(&mut self, id: HwQueueId) -> Option<*mut HwDataNode<T>> {
         let mut link = &raw mut self.0;
         loop {
-            // SAFETY: By the type invariant, as `link` points to the head or to `next` in a slot.
-            let slot = unsafe { *link };
-            if slot.is_null() {
+            // SAFETY: By the type invariant, as `link` points to the head or to `next` in a node.
+            let node = unsafe { *link };
+            if node.is_null() {
                 return None;
             }
-            // No reference to all of the slot: callbacks may have one to the data.
-            // SAFETY: By the type invariant, the slot is there.
-            let next = unsafe { &raw mut (*slot).next };
+            // No reference to all of the node: callbacks may have one to the data.
+            // SAFETY: By the type invariant, the node is there.
+            let next = unsafe { &raw mut (*node).next };
             // SAFETY: As above.
-            let found = unsafe { (*slot).place } == place;
+            let found = unsafe { (*node).id } == id;
             if found {
                 // SAFETY: As above.
                 let after = unsafe { *next };
-                // INVARIANT: The chain goes on behind it.
+                // INVARIANT: The list goes on behind it.
                 // SAFETY: As above, as `link` still points to where it did.
                 unsafe { *link = after };
-                return Some(slot);
+                return Some(node);
             }
             link = next;
         }
     }
 }
 
-// SAFETY: The chain owns its slots, and `HwData` is `Send`.
+// SAFETY: The list owns its nodes, and `HwData` is `Send`.
 unsafe impl<T: Operations> Send for HwDataList<T> {}
 
 impl<T: Operations> Drop for HwDataList<T> {
     fn drop(&mut self) {
         while !self.0.is_null() {
-            // SAFETY: By the type invariant, the chain owns the slot, which `install` has made.
-            let slot = unsafe { KBox::from_raw(self.0) };
-            self.0 = slot.next;
+            // SAFETY: By the type invariant, the list owns the node, which `install` has made.
+            let node = unsafe { KBox::from_raw(self.0) };
+            self.0 = node.next;
             // Data of the driver that changes the number of queues when it is dropped would have
             // more of its kind dropped, without end; in a NOIO scope, it cannot.
-            memalloc_noio(|| drop(KBox::into_pin(slot)));
+            memalloc_noio(|| drop(KBox::into_pin(node)));
         }
     }
 }
@@ -277,13 +277,13 @@ static DEFERRED_NAME: &CStr = c"block_mq_retired";
 #[pin_data]
 pub(super) struct DeferredFree<T: Operations> {
     #[pin]
-    chain: SpinLock<HwDataList<T>>,
+    list: SpinLock<HwDataList<T>>,
 }
 
 impl<T: Operations> DeferredFree<T> {
     pub(super) fn new() -> impl PinInit<Self> {
         pin_init!(Self {
-            chain <- SpinLock::new(HwDataList::new(), DEFERRED_NAME, static_lock_class!()),
+            list <- SpinLock::new(HwDataList::new(), DEFERRED_NAME, static_lock_class!()),
         })
     }
 
@@ -302,19 +302,19 @@ impl<T: Operations> DeferredFree<T> {
         make: impl Fn() -> I,
     ) -> Result {
         // SAFETY: By the safety requirement.
-        let place = unsafe { HwQueueId::of(hctx) };
-        let slot = match HwDataNode::<T>::new(place, make()) {
-            Ok(slot) => slot,
+        let id = unsafe { HwQueueId::of(hctx) };
+        let node = match HwDataNode::<T>::new(id, make()) {
+            Ok(node) => node,
             Err(error) => {
-                let old = self.chain.lock().take(place).ok_or(error)?;
-                HwDataNode::new(place, make())
-                    // SAFETY: `take` took it off the chain.
-                    .inspect(|_| unsafe { self.chain.lock().push(old) })
+                let old = self.list.lock().take(id).ok_or(error)?;
+                HwDataNode::new(id, make())
+                    // SAFETY: `take` took it off the list.
+                    .inspect(|_| unsafe { self.list.lock().push(old) })
                     .unwrap_or(old)
             }
         };
         // SAFETY: By the safety requirement.
-        unsafe { (*hctx).driver_data = slot.cast() };
+        unsafe { (*hctx).driver_data = node.cast() };
         Ok(())
     }
 
@@ -327,14 +327,14 @@ impl<T: Operations> DeferredFree<T> {
     /// `hctx` is valid, [`Self::install`] succeeded for it, and no callback for it begins any more.
     pub(super) unsafe fn retire(&self, hctx: *mut bindings::blk_mq_hw_ctx) {
         // SAFETY: By the safety requirement.
-        let slot = unsafe { (*hctx).driver_data }.cast::<HwDataNode<T>>();
+        let node = unsafe { (*hctx).driver_data }.cast::<HwDataNode<T>>();
         // SAFETY: By the safety requirement, this is what `install` has hung there. C calls this
-        // once for each success of it, so no chain owns the slot.
-        unsafe { self.chain.lock().push(slot) };
+        // once for each success of it, so no list owns the node.
+        unsafe { self.list.lock().push(node) };
     }
 
     /// Gives up all that was retired before, which callbacks that run may still need.
     pub(super) fn take(&self) -> HwDataList<T> {
-        mem::replace(&mut *self.chain.lock(), HwDataList::new())
+        mem::replace(&mut *self.list.lock(), HwDataList::new())
     }
 }

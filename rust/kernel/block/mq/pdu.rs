@@ -24,10 +24,10 @@ use crate::{
 };
 use core::mem::offset_of;
 
-/// The place of a request that has an owner.
-pub(super) const OWNED: u64 = 0;
-/// The place of one that has no owner until it times out.
-const UNOWNED: u64 = 1;
+/// The owner of a request that a handle, or code that holds it as one would, owns.
+pub(super) const OWNER_HANDLE: u64 = 0;
+/// The owner of a request that was left in flight: it has none until it times out.
+const OWNER_NONE: u64 = 1;
 
 /// The private part of a request: made in `init_request`, dropped in `exit_request`, the same for
 /// many I/Os in between.
@@ -35,10 +35,10 @@ const UNOWNED: u64 = 1;
 pub(super) struct RequestPdu<T: Operations> {
     #[pin]
     timer: T::Timer,
-    /// Where the request is: [`OWNED`], [`UNOWNED`], or a larger number that a `PendingList` has.
-    /// One that has left such a list may still have a number which that list does not have any
-    /// more.
-    place: Atomic<u64>,
+    /// The owner of the request: [`OWNER_HANDLE`], [`OWNER_NONE`], or the number of a
+    /// `PendingList`, which is larger. A request that has left a list may still hold a number that
+    /// the list no longer has.
+    owner: Atomic<u64>,
     #[pin]
     data: T::RequestData,
 }
@@ -50,7 +50,7 @@ impl<T: Operations> RequestPdu<T> {
     ) -> impl PinInit<Self> {
         pin_init!(Self {
             timer <- T::Timer::new(callback),
-            place: Atomic::new(OWNED),
+            owner: Atomic::new(OWNER_HANDLE),
             data <- data,
         })
     }
@@ -73,16 +73,17 @@ impl<T: Operations> RequestPdu<T> {
         &self.data
     }
 
-    /// Where the request is, as far as the caller can know: what guards its place says more.
+    /// Returns the owner of the request. The value may be stale unless the caller prevents changes,
+    /// for instance by holding the lock of the list.
     #[inline]
-    pub(super) fn place(&self) -> u64 {
-        self.place.load(Relaxed)
+    pub(super) fn owner(&self) -> u64 {
+        self.owner.load(Relaxed)
     }
 
-    /// Says where the request is, which the caller owns.
+    /// Sets the owner of the request, which the caller must own.
     #[inline]
-    pub(super) fn set_place(&self, place: u64) {
-        self.place.store(place, Relaxed);
+    pub(super) fn set_owner(&self, owner: u64) {
+        self.owner.store(owner, Relaxed);
     }
 
     /// Gives the request up until [`Self::try_take`].
@@ -90,13 +91,17 @@ impl<T: Operations> RequestPdu<T> {
     /// What was done before is visible to the CPU that takes it.
     #[inline]
     pub(super) fn leave_in_flight(&self) {
-        self.place.store(UNOWNED, Release);
+        self.owner.store(OWNER_NONE, Release);
     }
 
     /// Takes the request that was given up by [`Self::leave_in_flight`], if it was; only one caller
     /// succeeds.
     pub(super) fn try_take(&self) -> bool {
-        self.place() == UNOWNED && self.place.cmpxchg(UNOWNED, OWNED, Acquire).is_ok()
+        self.owner() == OWNER_NONE
+            && self
+                .owner
+                .cmpxchg(OWNER_NONE, OWNER_HANDLE, Acquire)
+                .is_ok()
     }
 }
 

@@ -10,7 +10,7 @@
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
 use super::{
-    pdu::OWNED,
+    pdu::OWNER_HANDLE,
     request_list::RawList,
     Operations,
     OverdueRequest,
@@ -39,11 +39,11 @@ use core::{
     },
 };
 
-/// How many numbers a list takes at once, so that lists seldom meet at [`NEXT`].
-const SUPPLY: u64 = 1 << 20;
+/// How many numbers a list takes at once, so that lists seldom meet at [`NEXT_NUMBER`].
+const NUMBERS_PER_LIST: u64 = 1 << 20;
 
 /// The first number that no list has taken. It does not come round.
-static NEXT: Atomic<u64> = Atomic::new(SUPPLY);
+static NEXT_NUMBER: Atomic<u64> = Atomic::new(NUMBERS_PER_LIST);
 
 /// Where `rq` links to the one before.
 ///
@@ -51,7 +51,7 @@ static NEXT: Atomic<u64> = Atomic::new(SUPPLY);
 ///
 /// `rq` is in a list, or is put there.
 #[inline]
-unsafe fn link_back(rq: *mut bindings::request) -> *mut *mut bindings::request {
+unsafe fn prev_link(rq: *mut bindings::request) -> *mut *mut bindings::request {
     const OFFSET: usize = offset_of!(bindings::request, __bindgen_anon_1.queuelist.prev);
     // SAFETY: By the safety requirement, it is a request, which has this field.
     let link = unsafe { rq.byte_add(OFFSET) };
@@ -67,7 +67,7 @@ unsafe fn link_back(rq: *mut bindings::request) -> *mut *mut bindings::request {
 #[inline]
 unsafe fn prev(rq: *mut bindings::request) -> *mut bindings::request {
     // SAFETY: By the safety requirement.
-    let link = unsafe { link_back(rq) };
+    let link = unsafe { prev_link(rq) };
     // SAFETY: By the safety requirement, the link is set, and nothing else writes it.
     unsafe { link.read() }
 }
@@ -80,7 +80,7 @@ unsafe fn prev(rq: *mut bindings::request) -> *mut bindings::request {
 #[inline]
 unsafe fn set_prev(rq: *mut bindings::request, prev: *mut bindings::request) {
     // SAFETY: By the safety requirement.
-    let link = unsafe { link_back(rq) };
+    let link = unsafe { prev_link(rq) };
     // SAFETY: By the safety requirement; a driver may use this field of a request it owns.
     unsafe { link.write(prev) };
 }
@@ -133,9 +133,9 @@ unsafe fn set_prev(rq: *mut bindings::request, prev: *mut bindings::request) {
 /// # Invariants
 ///
 /// It owns the requests in it, as [`StartedRequest`] would. They are linked by [`prev`] as by
-/// `rq_next`, the other way round. Their place is `number`, and no other request has that: no other
-/// list has it, nor had this one before a time at which it was empty, or will have after. The
-/// numbers from `number` up to `end` are its own.
+/// `rq_next`, the other way round. Their owner is `number`, and no other request has that owner: no
+/// other list ever has this number, and this list has it during one period only, at the start and
+/// end of which it is empty. The numbers from `number` up to `end` are its own.
 pub struct PendingList<T: Operations> {
     list: RawList,
     number: u64,
@@ -149,12 +149,12 @@ unsafe impl<T: Operations> Send for PendingList<T> {}
 impl<T: Operations> PendingList<T> {
     /// Makes an empty list.
     pub fn new() -> Self {
-        let number = NEXT.fetch_add(SUPPLY, Relaxed);
+        let number = NEXT_NUMBER.fetch_add(NUMBERS_PER_LIST, Relaxed);
         // INVARIANT: There is none, and no other list gets these numbers.
         Self {
             list: RawList::new(),
             number,
-            end: number + SUPPLY,
+            end: number + NUMBERS_PER_LIST,
             _requests: PhantomData,
         }
     }
@@ -175,17 +175,17 @@ impl<T: Operations> PendingList<T> {
         }
     }
 
-    /// Says where `rq` is.
+    /// Sets the owner of `rq`.
     ///
     /// # Safety
     ///
     /// `rq` is a request of `T` that the caller owns.
     #[inline]
-    unsafe fn set_place(rq: *mut bindings::request, place: u64) {
+    unsafe fn set_owner(rq: *mut bindings::request, owner: u64) {
         // SAFETY: By the safety requirement.
-        let command = unsafe { Request::<T>::pdu_of(Request::cast_from(rq)) };
+        let pdu = unsafe { Request::<T>::pdu_of(Request::cast_from(rq)) };
         // SAFETY: By the safety requirement, the private part is there.
-        unsafe { &*command }.set_place(place);
+        unsafe { &*pdu }.set_owner(owner);
     }
 
     /// Appends a request.
@@ -196,8 +196,8 @@ impl<T: Operations> PendingList<T> {
         // SAFETY: `into_inner` gave up the request, which is put into the list here.
         unsafe { set_prev(rq, last) };
         // SAFETY: As above.
-        unsafe { Self::set_place(rq, self.number) };
-        // INVARIANT: It is linked, and its place is set.
+        unsafe { Self::set_owner(rq, self.number) };
+        // INVARIANT: It is linked, and its owner is set.
         //
         // SAFETY: As above; a request that a `StartedRequest` owns is in no list.
         unsafe { self.list.push_back(rq) };
@@ -212,12 +212,12 @@ impl<T: Operations> PendingList<T> {
             // SAFETY: `other` owns the request, which is put into this list below.
             unsafe { set_prev(rq, last) };
             // SAFETY: As above.
-            unsafe { Self::set_place(rq, self.number) };
+            unsafe { Self::set_owner(rq, self.number) };
             last = rq;
             // SAFETY: As above.
             rq = unsafe { RawList::next(rq) };
         }
-        // INVARIANT: They are linked, and their place is set.
+        // INVARIANT: They are linked, and their owner is set.
         self.list.append(other);
     }
 
@@ -230,7 +230,7 @@ impl<T: Operations> PendingList<T> {
             unsafe { set_prev(self.list.head, ptr::null_mut()) };
         }
         // SAFETY: By the type invariant, the list owned the request.
-        unsafe { Self::set_place(rq, OWNED) };
+        unsafe { Self::set_owner(rq, OWNER_HANDLE) };
         // SAFETY: As above; it is not null.
         let rq = unsafe { NonNull::new_unchecked(Request::cast_from(rq)) };
         // SAFETY: By the type invariant, the list owned the request, which is in no list now.
@@ -256,8 +256,8 @@ impl<T: Operations> PendingList<T> {
         // INVARIANT: A number of its own, or of a new supply that no other list gets.
         self.number += 1;
         if self.number == self.end {
-            self.number = NEXT.fetch_add(SUPPLY, Relaxed);
-            self.end = self.number + SUPPLY;
+            self.number = NEXT_NUMBER.fetch_add(NUMBERS_PER_LIST, Relaxed);
+            self.end = self.number + NUMBERS_PER_LIST;
         }
     }
 
@@ -270,9 +270,9 @@ impl<T: Operations> PendingList<T> {
         &mut self,
         rq: TimedOutRequest<'t, T>,
     ) -> Result<(OverdueRequest<T>, TimeoutAction<'t>), TimedOutRequest<'t, T>> {
-        // By the type invariant, a request with another place is not in the list. While the list is
-        // borrowed, none gets this place, and none with this place gets another.
-        if rq.place() != self.number {
+        // By the type invariant, a request with another owner is not in the list. While the list is
+        // borrowed exclusively, no request gets this owner or loses it.
+        if rq.owner() != self.number {
             return Err(rq);
         }
         let raw = rq.as_ptr();
@@ -295,7 +295,7 @@ impl<T: Operations> PendingList<T> {
         // INVARIANT: Those around it are linked to each other.
         //
         // SAFETY: The list owned the request, and gives it to this caller.
-        unsafe { Self::set_place(raw, OWNED) };
+        unsafe { Self::set_owner(raw, OWNER_HANDLE) };
         // SAFETY: As above.
         Ok(unsafe { rq.take_over() })
     }

@@ -24,8 +24,8 @@ use core::marker::PhantomData;
 /// fn one_by_one<'q, T: Operations>(rqs: &mut PlugList<'q, T>) {
 ///     while let Some(rq) = rqs.pop() {
 ///         let last = rqs.is_empty();
-///         if let Err(refused) = T::queue_rq(rq, last) {
-///             rqs.push_back(refused);
+///         if let Err(rejected) = T::queue_rq(rq, last) {
+///             rqs.push_back(rejected);
 ///         }
 ///     }
 /// }
@@ -37,8 +37,8 @@ use core::marker::PhantomData;
 pub struct PlugList<'q, T: Operations> {
     /// Those to come.
     next: RawList,
-    /// Those that go back.
-    back: RawList,
+    /// Those that go to `queue_rq` next.
+    retry: RawList,
     _requests: PhantomData<IdleRequest<'q, T>>,
 }
 
@@ -49,18 +49,18 @@ impl<'q, T: Operations> PlugList<'q, T> {
     ///
     /// The caller owns the requests in `list`, is in the callback `'q` and may write the list.
     #[inline]
-    pub(super) unsafe fn lend(list: *mut bindings::rq_list, f: impl FnOnce(&mut Self)) {
+    pub(super) unsafe fn with_raw(list: *mut bindings::rq_list, f: impl FnOnce(&mut Self)) {
         // INVARIANT: By the safety requirement.
         let mut this = Self {
             // SAFETY: By the safety requirement.
             next: unsafe { RawList::take(list) },
-            back: RawList::new(),
+            retry: RawList::new(),
             _requests: PhantomData,
         };
         f(&mut this);
-        this.back.append(&mut this.next);
+        this.retry.append(&mut this.next);
         // SAFETY: By the safety requirement.
-        unsafe { this.back.put(list) };
+        unsafe { this.retry.put(list) };
     }
 
     /// Takes the next request.
@@ -77,17 +77,17 @@ impl<'q, T: Operations> PlugList<'q, T> {
         self.next.is_empty()
     }
 
-    /// Puts back a request that was refused.
+    /// Puts back a request that was rejected.
     ///
     /// If its status says that it is to be queued again, it goes to
     /// [`Operations::queue_rq`] after this callback, else it ends with that status.
     #[inline]
-    pub fn push_back(&mut self, refused: RejectedRequest<'q, T>) {
-        if refused.status().is_retried() {
-            let (rq, _) = refused.into_raw();
+    pub fn push_back(&mut self, rejected: RejectedRequest<'q, T>) {
+        if rejected.status().is_retried() {
+            let (rq, _) = rejected.into_raw();
             // INVARIANT: It was taken from this list, as `'q` shows.
             // SAFETY: `into_raw` gave up the request.
-            unsafe { self.back.push_back(rq) };
+            unsafe { self.retry.push_back(rq) };
         }
     }
 }

@@ -123,7 +123,7 @@ impl Default for QueueCounts {
 
 impl QueueCounts {
     /// How many maps there are when there is one for each kind.
-    pub(super) const MOST_MAPS: u32 = 3;
+    pub(super) const MAX_MAPS: u32 = 3;
 
     /// The number of all queues together, if it can be counted.
     pub const fn total(self) -> Option<u32> {
@@ -155,7 +155,7 @@ impl QueueCounts {
         match (self.read, self.poll) {
             (0, 0) => 1,
             (_, 0) => 2,
-            (_, _) => Self::MOST_MAPS,
+            (_, _) => Self::MAX_MAPS,
         }
     }
 
@@ -170,8 +170,8 @@ impl QueueCounts {
 
     /// What to map when the block layer has prepared `queues` hardware queues: what was asked for,
     /// what there was before if that failed, or the default kind alone.
-    fn choose(queues: u32, asked: Self, before: Self) -> Self {
-        [asked, before]
+    fn choose(queues: u32, requested: Self, previous: Self) -> Self {
+        [requested, previous]
             .into_iter()
             .find(|counts| counts.total() == Some(queues))
             .unwrap_or(Self {
@@ -221,7 +221,7 @@ impl AtomicCounts {
     // `tag_list_lock`, or by a lock held around it.
     fn load(&self) -> QueueCounts {
         let word = self.0.load(Relaxed);
-        let count = |place: u32| (word >> (place * Self::BITS)) as u32 & ((1 << Self::BITS) - 1);
+        let count = |index: u32| (word >> (index * Self::BITS)) as u32 & ((1 << Self::BITS) - 1);
         QueueCounts {
             default: count(0),
             read: count(1),
@@ -237,16 +237,16 @@ impl AtomicCounts {
 /// The counts of a tag set: those asked for, those in force when they were, and those that the maps
 /// were last made from.
 pub(super) struct QueueMaps {
-    asked: AtomicCounts,
-    before: AtomicCounts,
+    requested: AtomicCounts,
+    previous: AtomicCounts,
     mapped: AtomicCounts,
 }
 
 impl QueueMaps {
     pub(super) fn new(counts: QueueCounts) -> Self {
         Self {
-            asked: AtomicCounts::new(counts),
-            before: AtomicCounts::new(counts),
+            requested: AtomicCounts::new(counts),
+            previous: AtomicCounts::new(counts),
             mapped: AtomicCounts::new(counts),
         }
     }
@@ -257,14 +257,17 @@ impl QueueMaps {
     }
 
     /// Sets what the next calls of [`Self::apply`] are to map, or to fall back from.
-    pub(super) fn ask(&self, counts: QueueCounts) {
-        self.before.store(self.mapped.load());
-        self.asked.store(counts);
+    pub(super) fn request(&self, counts: QueueCounts) {
+        self.previous.store(self.mapped.load());
+        self.requested.store(counts);
     }
 
     /// Whether queue `index` is among those that were asked for.
-    pub(super) fn has_asked_for(&self, index: u32) -> bool {
-        self.asked.load().total().is_some_and(|total| index < total)
+    pub(super) fn is_requested(&self, index: u32) -> bool {
+        self.requested
+            .load()
+            .total()
+            .is_some_and(|total| index < total)
     }
 
     /// Makes the maps of `set`.
@@ -279,7 +282,7 @@ impl QueueMaps {
         let maps = unsafe { (*set).nr_maps } as usize;
         // SAFETY: By the safety requirements, for the field projection.
         let first = unsafe { &raw mut (*set).map }.cast::<bindings::blk_mq_queue_map>();
-        let counts = QueueCounts::choose(queues, self.asked.load(), self.before.load());
+        let counts = QueueCounts::choose(queues, self.requested.load(), self.previous.load());
         for index in 0..maps.min(3) {
             let (queues, offset) = counts.span(index);
             // SAFETY: The set has room for three maps.
@@ -355,10 +358,10 @@ mod tests {
 
     #[test]
     fn a_failed_change_falls_back() {
-        let (asked, before) = (counts(4, 0, 1), counts(2, 0, 1));
-        assert_eq!(QueueCounts::choose(5, asked, before), asked);
-        assert_eq!(QueueCounts::choose(3, asked, before), before);
-        assert_eq!(QueueCounts::choose(1, asked, before), counts(1, 0, 0));
+        let (requested, previous) = (counts(4, 0, 1), counts(2, 0, 1));
+        assert_eq!(QueueCounts::choose(5, requested, previous), requested);
+        assert_eq!(QueueCounts::choose(3, requested, previous), previous);
+        assert_eq!(QueueCounts::choose(1, requested, previous), counts(1, 0, 0));
     }
 
     #[test]

@@ -46,9 +46,9 @@ impl QueueUpdate {
     /// Waits until no CPU walks the queues of a disk that is not in use, so that C may replace them
     /// until the guard is dropped.
     ///
-    /// May sleep. `_alone` is the lock that all callers hold: the first of two overlapping updates
+    /// May sleep. `_resize` is the lock that all callers hold: the first of two overlapping updates
     /// to end would end the other one, too.
-    pub(super) fn begin<'a>(&'a self, _alone: &'a MutexGuard<'_, ()>) -> UpdateGuard<'a> {
+    pub(super) fn begin<'a>(&'a self, _resize: &'a MutexGuard<'_, ()>) -> UpdateGuard<'a> {
         self.in_progress.store(true, Relaxed);
         rcu::synchronize_rcu();
         UpdateGuard(self)
@@ -80,7 +80,7 @@ impl QueueUpdate {
 }
 
 /// An update in progress. It ends when this is dropped. By then C replaces no queue any more.
-#[must_use = "a change ends when this is dropped"]
+#[must_use = "an update ends when this is dropped"]
 pub(super) struct UpdateGuard<'a>(&'a QueueUpdate);
 
 impl Drop for UpdateGuard<'_> {

@@ -114,7 +114,7 @@ impl Op {
 #[repr(C)]
 pub struct Request<T: Operations> {
     raw: Opaque<bindings::request>,
-    command: RequestPdu<T>,
+    pdu: RequestPdu<T>,
 }
 
 impl<T: Operations> Request<T> {
@@ -122,7 +122,7 @@ impl<T: Operations> Request<T> {
     #[inline]
     pub(super) fn cast_from(raw: *mut bindings::request) -> *mut Self {
         // C looks for the private part directly behind its own.
-        const_assert!(offset_of!(Self, command) == size_of::<bindings::request>());
+        const_assert!(offset_of!(Self, pdu) == size_of::<bindings::request>());
         // C aligns the allocation for its own part only.
         const_assert!(align_of::<Self>() == align_of::<bindings::request>());
         raw.cast()
@@ -136,18 +136,18 @@ impl<T: Operations> Request<T> {
     #[inline]
     pub(super) unsafe fn pdu_of(this: *mut Self) -> *mut RequestPdu<T> {
         // SAFETY: By the safety requirement, for the field projection.
-        unsafe { &raw mut (*this).command }
+        unsafe { &raw mut (*this).pdu }
     }
 
-    /// The request in which `command` is the private part.
+    /// The request in which `pdu` is the private part.
     ///
     /// # Safety
     ///
-    /// `command` points to the private part of a request.
+    /// `pdu` points to the private part of a request.
     #[inline]
-    pub(super) unsafe fn of_command(command: *const RequestPdu<T>) -> NonNull<Self> {
+    pub(super) unsafe fn of_pdu(pdu: *const RequestPdu<T>) -> NonNull<Self> {
         // SAFETY: By the safety requirement, the result is in the same allocation.
-        let this = unsafe { command.byte_sub(offset_of!(Self, command)) };
+        let this = unsafe { pdu.byte_sub(offset_of!(Self, pdu)) };
         // SAFETY: By the safety requirement, it is a request, hence not null.
         unsafe { NonNull::new_unchecked(this.cast::<Self>().cast_mut()) }
     }
@@ -241,7 +241,7 @@ impl<T: Operations> Request<T> {
     /// What the driver keeps for the request.
     #[inline]
     pub fn data(&self) -> &T::RequestData {
-        self.command.data()
+        self.pdu.data()
     }
 
     /// What the driver keeps for the disk.
@@ -267,6 +267,6 @@ impl<T: Operations<Timer = Timer>> Request<T> {
     /// The timer in the request.
     #[inline]
     pub(super) fn timer(&self) -> &Timer {
-        self.command.timer()
+        self.pdu.timer()
     }
 }

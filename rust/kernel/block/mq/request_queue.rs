@@ -88,9 +88,13 @@ impl<'q, T: Operations> RequestQueue<'q, T> {
 
     /// Runs `f` while the hardware queues stay. If their number is being changed, and no request of
     /// the disk is in use, `f` does not run: C may be replacing them.
-    fn unless_replaced(self, f: impl FnOnce(*mut bindings::request_queue)) {
+    fn with_stable_queues(self, f: impl FnOnce(*mut bindings::request_queue)) {
         // SAFETY: By the type invariant; the data of a disk has the change of its tag set.
-        unsafe { self.disk_data().change().with_stable_queues(self.queue, f) };
+        unsafe {
+            self.disk_data()
+                .queue_update()
+                .with_stable_queues(self.queue, f)
+        };
     }
 
     /// What the driver keeps for the disk.
@@ -111,8 +115,8 @@ impl<'q, T: Operations> RequestQueue<'q, T> {
     /// When the disk is removed, the queues are started, and this does nothing any more.
     pub fn stop(self) {
         let data = self.disk_data();
-        self.unless_replaced(|queue| {
-            if !data.is_unstoppable() {
+        self.with_stable_queues(|queue| {
+            if !data.is_stop_disabled() {
                 // SAFETY: By the type invariant, and the hardware queues stay meanwhile.
                 unsafe { bindings::blk_mq_stop_hw_queues(queue) }
             }
@@ -121,8 +125,8 @@ impl<'q, T: Operations> RequestQueue<'q, T> {
 
     /// Starts the queues, which nothing stops after that: the removal of the disk waits for the
     /// requests in them.
-    pub(crate) fn start_for_good(self) {
-        self.disk_data().set_unstoppable();
+    pub(crate) fn start_and_disable_stop(self) {
+        self.disk_data().disable_stop();
         // To stop them is a read section, which either sees that or is over now.
         rcu::synchronize_rcu();
         self.start();
@@ -130,7 +134,7 @@ impl<'q, T: Operations> RequestQueue<'q, T> {
 
     /// Starts the queues that are stopped. A worker dispatches their requests.
     pub fn start(self) {
-        self.unless_replaced(|queue| {
+        self.with_stable_queues(|queue| {
             // SAFETY: By the type invariant, and the hardware queues stay meanwhile.
             unsafe { bindings::blk_start_queues(queue) }
         });

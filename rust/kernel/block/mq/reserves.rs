@@ -26,11 +26,11 @@ fn this_task() -> usize {
 ///
 /// # Invariants
 ///
-/// `lent` is zero, or what `memalloc_noreclaim_save()` has returned in the task whose address is
+/// `saved` is zero, or what `memalloc_noreclaim_save()` has returned in the task whose address is
 /// `task`, as long as that has not restored it. Only that task writes it.
 pub(super) struct Reserves {
     task: Atomic<usize>,
-    lent: Atomic<u32>,
+    saved: Atomic<u32>,
 }
 
 impl Reserves {
@@ -38,43 +38,43 @@ impl Reserves {
         // INVARIANT: Nothing is lent.
         Self {
             task: Atomic::new(0),
-            lent: Atomic::new(0),
+            saved: Atomic::new(0),
         }
     }
 
-    /// Runs `change`, in which this task can have the reserves.
+    /// Runs `f`, in which this task can have the reserves.
     ///
     /// Calls of this must not overlap.
-    pub(super) fn during<R>(&self, change: impl FnOnce() -> R) -> R {
+    pub(super) fn with_access<R>(&self, f: impl FnOnce() -> R) -> R {
         self.task.store(this_task(), Relaxed);
-        let result = change();
-        self.take_back();
+        let result = f();
+        self.revoke();
         self.task.store(0, Relaxed);
         result
     }
 
-    /// Whether this task runs [`Self::during`]. Others see another task, whatever they see.
+    /// Whether this task runs [`Self::with_access`]. Others see another task, whatever they see.
     fn is_for_this_task(&self) -> bool {
         self.task.load(Relaxed) == this_task()
     }
 
-    /// Lets this task have the reserves, if it runs [`Self::during`].
-    pub(super) fn lend(&self) {
+    /// Lets this task have the reserves, if it runs [`Self::with_access`].
+    pub(super) fn grant(&self) {
         if self.is_for_this_task() {
             // SAFETY: Any task may call it.
             let saved = unsafe { bindings::blk_noreclaim_save() };
             // INVARIANT: A task that had access already saves zero, and this restores it later.
-            self.lent.store(self.lent.load(Relaxed) | saved, Relaxed);
+            self.saved.store(self.saved.load(Relaxed) | saved, Relaxed);
         }
     }
 
-    /// Ends what [`Self::lend`] has begun, if this task did.
-    pub(super) fn take_back(&self) {
+    /// Ends what [`Self::grant`] has begun, if this task did.
+    pub(super) fn revoke(&self) {
         if self.is_for_this_task() {
             // SAFETY: By the type invariant, this task has saved it.
-            unsafe { bindings::blk_noreclaim_restore(self.lent.load(Relaxed)) };
+            unsafe { bindings::blk_noreclaim_restore(self.saved.load(Relaxed)) };
             // INVARIANT: It is restored.
-            self.lent.store(0, Relaxed);
+            self.saved.store(0, Relaxed);
         }
     }
 }

@@ -111,10 +111,10 @@ unsafe impl<T: Operations> Sync for Set<T> {}
 
 impl<T: Operations> TagSet<T> {
     /// How many maps a driver has a use for: the last is that of the queues it polls.
-    const MOST_MAPS: u32 = if T::HAS_POLL {
-        QueueCounts::MOST_MAPS
+    const MAX_MAPS: u32 = if T::HAS_POLL {
+        QueueCounts::MAX_MAPS
     } else {
-        QueueCounts::MOST_MAPS - 1
+        QueueCounts::MAX_MAPS - 1
     };
 
     /// Makes a tag set.
@@ -127,7 +127,7 @@ impl<T: Operations> TagSet<T> {
         options: TagSetOptions,
         data: impl PinInit<T::TagSetData, Error>,
     ) -> Result<Arc<Self>> {
-        let counts = options.queues.validate(possible_cpus(), Self::MOST_MAPS)?;
+        let counts = options.queues.validate(possible_cpus(), Self::MAX_MAPS)?;
         let pin = ModulePin::new(this_module::<T::OwnerModule>())?;
         let set = LateDrop::new(
             pin,
@@ -190,7 +190,7 @@ impl<T: Operations> TagSet<T> {
         late_drop::can_wait()?;
 
         let resize = self.set.resize.lock();
-        let change = self.set.shared.change.begin(&resize);
+        let update = self.set.shared.queue_update.begin(&resize);
         // C may use again what it took down last time, so no callback may know that any more. One
         // that must not sleep has been waited for. Later ones may know, though their requests have
         // ended, what C takes down now; that is on the lists of CPU notifiers to the end of this
@@ -198,24 +198,24 @@ impl<T: Operations> TagSet<T> {
         if T::Context::MAY_SLEEP {
             self.wait_for_callbacks();
         }
-        self.set.shared.maps.ask(counts);
+        self.set.shared.maps.request(counts);
         // If C finds no memory twice for a queue that was there, it follows a null pointer. That
         // takes a kernel that has not a page left in its reserves, or two injected faults in a row;
         // with patches/upstream/blk-mq-queue-memory.patch, C keeps it.
-        self.set.shared.reserves.during(|| {
+        self.set.shared.reserves.with_access(|| {
             // SAFETY: By the invariants of `Set`.
             unsafe { bindings::blk_mq_update_nr_hw_queues(self.set.inner.get(), total) }
         });
-        drop(change);
+        drop(update);
         // A driver that wanted to start them meanwhile may have been unable to.
         //
         // SAFETY: By the invariants of `Set`.
         unsafe { bindings::blk_start_all_queues(self.set.inner.get()) };
-        let gone = self.gone();
+        let retired = self.take_retired();
         let mapped = self.set.shared.maps.mapped();
-        self.set.shared.maps.ask(mapped);
+        self.set.shared.maps.request(mapped);
         drop(resize);
-        drop(gone);
+        drop(retired);
         if mapped == counts {
             Ok(())
         } else {
@@ -230,7 +230,7 @@ impl<T: Operations> TagSet<T> {
     ) -> impl PinInit<DiskData<T>, Error> {
         DiskData::new(
             Vtable::<T>::queue_timer_expired,
-            self.set.shared.change.clone(),
+            self.set.shared.queue_update.clone(),
             data,
         )
     }
@@ -242,9 +242,9 @@ impl<T: Operations> TagSet<T> {
     ) -> R {
         let resize = self.set.resize.lock();
         let result = f(self.set.inner.get());
-        let gone = self.gone();
+        let retired = self.take_retired();
         drop(resize);
-        drop(gone);
+        drop(retired);
         result
     }
 
@@ -252,20 +252,20 @@ impl<T: Operations> TagSet<T> {
     pub(crate) fn reap(&self) {
         // What a change of the number of queues retires may still be needed by that change.
         let resize = self.set.resize.lock();
-        let gone = self.gone();
+        let retired = self.take_retired();
         drop(resize);
-        drop(gone);
+        drop(retired);
     }
 
     /// What [`Self::reap`] drops, no callback needing it any more.
     ///
     /// `resize` is held. To drop it is code of the driver, which `resize` is not held for.
-    fn gone(&self) -> HwDataList<T> {
-        let gone = self.set.shared.retired.take();
-        if !gone.is_empty() {
+    fn take_retired(&self) -> HwDataList<T> {
+        let retired = self.set.shared.retired.take();
+        if !retired.is_empty() {
             self.wait_for_callbacks();
         }
-        gone
+        retired
     }
 
     /// Waits until the callbacks have returned that run now and lend what they were called with.
@@ -362,10 +362,10 @@ impl TagSetOptions {
 
     /// The timeout in jiffies, at least one; zero for the block layer's choice.
     fn jiffies(&self) -> c_uint {
-        const LONGEST: Jiffies = i32::MAX as Jiffies;
+        const MAX_TIMEOUT: Jiffies = i32::MAX as Jiffies;
         self.timeout.map_or(0, |timeout| {
             let milliseconds = timeout.as_millis().clamp(1, i64::from(i32::MAX)) as u32;
-            msecs_to_jiffies(milliseconds).clamp(1, LONGEST) as c_uint
+            msecs_to_jiffies(milliseconds).clamp(1, MAX_TIMEOUT) as c_uint
         })
     }
 

@@ -24,7 +24,7 @@ use crate::{
 #[pin_data]
 pub(super) struct TagSetInner<T: Operations> {
     pub(super) maps: QueueMaps,
-    pub(super) change: Arc<QueueUpdate>,
+    pub(super) queue_update: Arc<QueueUpdate>,
     pub(super) reserves: Reserves,
     #[pin]
     pub(super) retired: DeferredFree<T>,
@@ -39,7 +39,7 @@ impl<T: Operations> TagSetInner<T> {
     ) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             maps: QueueMaps::new(counts),
-            change: Arc::new(QueueUpdate::new(), GFP_KERNEL)?,
+            queue_update: Arc::new(QueueUpdate::new(), GFP_KERNEL)?,
             reserves: Reserves::new(),
             retired <- DeferredFree::new(),
             data <- data,

@@ -96,16 +96,16 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
     }
 
     /// The private part of the request.
-    fn command(&self) -> &RequestPdu<T> {
+    fn pdu(&self) -> &RequestPdu<T> {
         // SAFETY: By the type invariant, the request is valid.
-        let command = unsafe { Request::pdu_of(self.rq.as_ptr()) };
+        let pdu = unsafe { Request::pdu_of(self.rq.as_ptr()) };
         // SAFETY: As above. Nothing has exclusive access to the private part.
-        unsafe { &*command }
+        unsafe { &*pdu }
     }
 
-    /// Where the request is, unless its owner is moving it.
-    pub(super) fn place(&self) -> u64 {
-        self.command().place()
+    /// Returns the owner of the request, which may be stale: see [`RequestPdu::owner`].
+    pub(super) fn owner(&self) -> u64 {
+        self.pdu().owner()
     }
 
     /// The tag of the request, for messages: the owner may be requeueing it under another.
@@ -118,7 +118,7 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
 
     /// What the driver keeps for the request.
     pub fn data(&self) -> &T::RequestData {
-        self.command().data()
+        self.pdu().data()
     }
 
     /// What the driver keeps for the disk.
@@ -140,7 +140,7 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
     ///
     /// Fails if it was not left in flight, or has been taken over.
     pub fn try_take(self) -> Result<(OverdueRequest<T>, TimeoutAction<'t>), Self> {
-        if self.command().try_take() {
+        if self.pdu().try_take() {
             // SAFETY: `leave_in_flight` gave up a started request, and only one `try_take` gets it.
             Ok(unsafe { self.take_over() })
         } else {

@@ -103,7 +103,7 @@ impl<T: Operations> Vtable<T> {
         context::run::<T::Context, _>(|| match T::queue_rq(rq, last) {
             Ok(()) => bindings::BLK_STS_OK as bindings::blk_status_t,
             // C owns the request again, and it is this one: there is no other of this lifetime.
-            Err(refused) => refused.into_raw().1.as_raw(),
+            Err(rejected) => rejected.into_raw().1.as_raw(),
         })
     }
 
@@ -114,7 +114,7 @@ impl<T: Operations> Vtable<T> {
         context::run::<T::Context, _>(|| {
             // SAFETY: C gives the driver the requests in the list, and takes back those that are
             // left. It is in a read section as in `queue_rq`.
-            unsafe { PlugList::lend(list, T::queue_rqs) }
+            unsafe { PlugList::with_raw(list, T::queue_rqs) }
         })
     }
 
@@ -143,9 +143,9 @@ impl<T: Operations> Vtable<T> {
     /// C calls it for a timer in a request that [`StartedRequest::delay`] has started.
     unsafe extern "C" fn timer_expired(timer: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
         // SAFETY: By the safety requirement.
-        let command = unsafe { RequestPdu::<T>::of_timer(timer) };
+        let pdu = unsafe { RequestPdu::<T>::of_timer(timer) };
         // SAFETY: By the safety requirement, it is the private part of a request.
-        let rq = unsafe { Request::of_command(command) };
+        let rq = unsafe { Request::of_pdu(pdu) };
         // SAFETY: `delay` gave up ownership to this callback.
         let rq = unsafe { StartedRequest::from_raw(rq) };
         // Every driver has this function; `delay` is only for those that have the other.
@@ -197,7 +197,7 @@ impl<T: Operations> Vtable<T> {
         let hw = unsafe { HwQueue::from_raw(hctx) };
         let ended = memalloc_noio(|| match NonNull::new(batch) {
             // SAFETY: C lends it to this callback, and ends what is in it afterwards.
-            Some(batch) => T::poll(hw, unsafe { IoCompletionBatch::lent(batch) }),
+            Some(batch) => T::poll(hw, unsafe { IoCompletionBatch::from_raw(batch) }),
             None => T::poll(hw, &mut IoCompletionBatch::new()),
         });
         ended.try_into().unwrap_or(c_int::MAX)
@@ -217,7 +217,7 @@ impl<T: Operations> Vtable<T> {
         let queue = unsafe { (*hctx).queue };
         // SAFETY: The queue is that of a disk, whose data was there before, and outlives it.
         let queue = unsafe { DiskData::<T>::of_queue(queue) }.data();
-        shared.reserves.take_back();
+        shared.reserves.revoke();
         from_result(|| {
             let make = || T::init_hw_queue(queue, &shared.data, index);
             // It may be one of old that was not started since it was stopped. It is not run, as it
@@ -246,8 +246,8 @@ impl<T: Operations> Vtable<T> {
         unsafe { shared.retired.retire(hctx) };
         // During a change, C goes on with making the queue again, or the next one. It calls
         // `init_hctx` when it has the memory.
-        if shared.maps.has_asked_for(index) {
-            shared.reserves.lend();
+        if shared.maps.is_requested(index) {
+            shared.reserves.grant();
         }
     }
 
@@ -265,10 +265,10 @@ impl<T: Operations> Vtable<T> {
         memalloc_noio(|| {
             let init = RequestPdu::<T>::new(Self::timer_expired, T::init_request(&shared.data));
             // SAFETY: C initialises a request.
-            let command = unsafe { Request::pdu_of(Request::cast_from(rq)) };
+            let pdu = unsafe { Request::pdu_of(Request::cast_from(rq)) };
             // SAFETY: The private part is allocated, as `cmd_size` says, and not initialised. It
             // does not move.
-            unsafe { pin_init::raw_init(command, init) }
+            unsafe { pin_init::raw_init(pdu, init) }
         });
         0
     }
@@ -283,9 +283,9 @@ impl<T: Operations> Vtable<T> {
     ) {
         memalloc_noio(|| {
             // SAFETY: C exits a request.
-            let command = unsafe { Request::<T>::pdu_of(Request::cast_from(rq)) };
+            let pdu = unsafe { Request::<T>::pdu_of(Request::cast_from(rq)) };
             // SAFETY: C calls this once for each `init_request`, for a request that is not in use.
-            unsafe { command.drop_in_place() }
+            unsafe { pdu.drop_in_place() }
         });
     }
 
@@ -296,7 +296,7 @@ impl<T: Operations> Vtable<T> {
         // SAFETY: C asks for the maps of a tag set.
         let shared = unsafe { TagSetInner::<T>::from_raw(set) };
         // After a failure, when C has exited what it had made.
-        shared.reserves.take_back();
+        shared.reserves.revoke();
         // SAFETY: As above. C does not use the maps meanwhile.
         unsafe { shared.maps.apply(set) };
     }

@@ -45,7 +45,7 @@ mod suite {
     fn requests_end_once_wherever_they_were_moved() {
         let mut of_c = full();
         // SAFETY: `complete` ends what is in it, and it is not used elsewhere meanwhile.
-        let lent = unsafe { IoCompletionBatch::<Driver>::lent(NonNull::from(&mut of_c)) };
+        let lent = unsafe { IoCompletionBatch::<Driver>::from_raw(NonNull::from(&mut of_c)) };
         let taken = mem::take(lent);
         assert_eq!(ENDED.load(Relaxed), 0);
         drop(taken);
@@ -55,7 +55,7 @@ mod suite {
         // What stays is left to C.
         let mut of_c = full();
         // SAFETY: As above.
-        unsafe { IoCompletionBatch::<Driver>::lent(NonNull::from(&mut of_c)) };
+        unsafe { IoCompletionBatch::<Driver>::from_raw(NonNull::from(&mut of_c)) };
         assert_eq!(ENDED.load(Relaxed), 1);
         assert!(!of_c.req_list.head.is_null());
 
@@ -63,7 +63,7 @@ mod suite {
         let (mut of_c, mut another) = (full(), IoCompletionBatch::<Driver>::new());
         // SAFETY: As above.
         mem::swap(&mut another, unsafe {
-            IoCompletionBatch::lent(NonNull::from(&mut of_c))
+            IoCompletionBatch::from_raw(NonNull::from(&mut of_c))
         });
         drop(another);
         assert_eq!(ENDED.load(Relaxed), 2);

@@ -62,9 +62,9 @@ mod suite {
     }
 
     impl Seen {
-        fn note(&self, callback: Callback) {
-            let place = usize::from(!in_memalloc_noio());
-            self.0[callback as usize][place].0.add(1, Relaxed);
+        fn record(&self, callback: Callback) {
+            let index = usize::from(!in_memalloc_noio());
+            self.0[callback as usize][index].0.add(1, Relaxed);
         }
 
         /// Whether a callback ran, always in such a scope.
@@ -81,11 +81,11 @@ mod suite {
     }
 
     /// What is noted when it is dropped.
-    struct Note(Arc<Seen>);
+    struct DropRecorder(Arc<Seen>);
 
-    impl Drop for Note {
+    impl Drop for DropRecorder {
         fn drop(&mut self) {
-            self.0.note(Callback::DropRequest);
+            self.0.record(Callback::DropRequest);
         }
     }
 
@@ -98,36 +98,36 @@ mod suite {
         type TagSetData = Arc<Seen>;
         type QueueData = Arc<Seen>;
         type HwData = ();
-        type RequestData = Note;
+        type RequestData = DropRecorder;
         type Timer = NoTimer;
 
         fn init_hw_queue(seen: &Arc<Seen>, _: &Arc<Seen>, _: u32) -> impl PinInit<(), Error> {
-            seen.note(Callback::InitHwQueue);
+            seen.record(Callback::InitHwQueue);
             Ok(())
         }
 
-        fn init_request(seen: &Arc<Seen>) -> impl PinInit<Note> {
-            seen.note(Callback::InitRequest);
-            Note(seen.clone())
+        fn init_request(seen: &Arc<Seen>) -> impl PinInit<DropRecorder> {
+            seen.record(Callback::InitRequest);
+            DropRecorder(seen.clone())
         }
 
         fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
-            rq.queue_data().note(Callback::QueueRq);
+            rq.queue_data().record(Callback::QueueRq);
             rq.start().leave_in_flight();
             Ok(())
         }
 
         fn commit_rqs(hw: HwQueue<'_, Self>) {
-            hw.queue_data().note(Callback::CommitRqs);
+            hw.queue_data().record(Callback::CommitRqs);
         }
 
         fn poll<'q>(hw: HwQueue<'q, Self>, _: &mut IoCompletionBatch<'_, Self>) -> u32 {
-            hw.queue_data().note(Callback::Poll);
+            hw.queue_data().record(Callback::Poll);
             0
         }
 
         fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
-            rq.queue_data().note(Callback::Timeout);
+            rq.queue_data().record(Callback::Timeout);
             match rq.try_take() {
                 Ok((rq, done)) => {
                     rq.complete();
@@ -185,7 +185,7 @@ mod suite {
     }
 
     #[test]
-    fn what_may_sleep_is_in_a_noio_scope() -> Result {
+    fn blocking_callbacks_run_in_a_noio_scope() -> Result {
         let seen = call_all::<Blocking>()?;
         assert!(seen.inside(Callback::InitRequest));
         assert!(seen.inside(Callback::InitHwQueue));
@@ -198,7 +198,7 @@ mod suite {
     }
 
     #[test]
-    fn what_must_not_sleep_does_without() -> Result {
+    fn nonblocking_dispatch_runs_outside_a_noio_scope() -> Result {
         let seen = call_all::<NonBlocking>()?;
         assert!(seen.outside(Callback::QueueRq));
         assert!(seen.outside(Callback::CommitRqs));

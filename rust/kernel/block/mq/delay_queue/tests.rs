@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of a line of requests under an unkind driver.
+//! Tests of a delay queue under an unkind driver.
 
 #[macros::kunit_tests(rust_block_mq_delay)]
 mod suite {
@@ -30,13 +30,13 @@ mod suite {
         },
     };
 
-    /// A driver that drops the line which has called it.
+    /// A driver that drops the delay queue which has called it.
     struct Driver;
 
     #[pin_data]
     struct Queue {
         #[pin]
-        line: SpinLockIrq<Option<Arc<DelayQueue<Driver>>>>,
+        delay_queue: SpinLockIrq<Option<Arc<DelayQueue<Driver>>>>,
         dropped: atomic::Atomic<bool>,
     }
 
@@ -56,13 +56,13 @@ mod suite {
         fn init_request(_: &()) -> impl PinInit<()> {}
 
         fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
-            let line = rq.queue_data().line.lock().clone();
+            let delay_queue = rq.queue_data().delay_queue.lock().clone();
             let rq = rq.start();
-            match line {
-                Some(line) => {
+            match delay_queue {
+                Some(delay_queue) => {
                     let mut requests = RequestList::new();
                     requests.push_back(rq);
-                    line.push(&mut requests);
+                    delay_queue.push(&mut requests);
                 }
                 None => rq.end(Ok(())),
             }
@@ -72,22 +72,22 @@ mod suite {
         fn delay_expired(mut requests: RequestList<Self>) {
             while let Some(rq) = requests.pop_front() {
                 let queue = rq.queue_data();
-                let line = queue.line.lock().take();
-                if line.is_some() {
+                let delay_queue = queue.delay_queue.lock().take();
+                if delay_queue.is_some() {
                     queue.dropped.store(true, Relaxed);
                 }
-                drop(line);
+                drop(delay_queue);
                 rq.end(Ok(()));
             }
         }
     }
 
     #[test]
-    fn a_line_may_be_dropped_by_its_own_callback() -> Result {
+    fn a_delay_queue_may_be_dropped_by_its_own_callback() -> Result {
         let tags = TagSet::<Driver>::new(TagSetOptions::default(), Ok(()))?;
-        let line = Arc::new(DelayQueue::new(Delta::from_millis(1))?, GFP_KERNEL)?;
+        let delay_queue = Arc::new(DelayQueue::new(Delta::from_millis(1))?, GFP_KERNEL)?;
         let queue = try_pin_init!(Queue {
-            line <- new_spinlock_irq!(Some(line)),
+            delay_queue <- new_spinlock_irq!(Some(delay_queue)),
             dropped: atomic::Atomic::new(false),
         }? Error);
         // The block layer looks for partitions.

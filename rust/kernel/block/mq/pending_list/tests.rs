@@ -94,7 +94,7 @@ mod suite {
     }
 
     #[test]
-    fn a_request_is_taken_out_of_the_list_that_it_is_in() -> Result {
+    fn a_request_is_removed_from_its_own_list_only() -> Result {
         let options = TagSetOptions {
             timeout: Some(Delta::from_millis(1)),
             ..TagSetOptions::default()

@@ -44,7 +44,7 @@ mod suite {
     ///
     /// `set` is a tag set that C is allocating.
     #[cfg(CONFIG_TREE_SRCU)]
-    unsafe extern "C" fn no_request(
+    unsafe extern "C" fn failing_init_request(
         set: *mut bindings::blk_mq_tag_set,
         _: *mut bindings::request,
         _: c_uint,
@@ -69,7 +69,7 @@ mod suite {
     fn nothing_calls_back_into_a_tag_set_that_was_not_made() -> Result {
         // C has a page by the time it cannot initialise a request.
         let ops = bindings::blk_mq_ops {
-            init_request: Some(no_request),
+            init_request: Some(failing_init_request),
             ..*Vtable::<Driver>::get()
         };
         let set = bindings::blk_mq_tag_set {
@@ -109,24 +109,24 @@ mod suite {
     }
 
     /// Takes all the memory there is when its first queue is made again, until its second is.
-    struct Hungry;
+    struct MemoryHog;
 
     #[pin_data]
-    struct Eaten {
-        hungry: Atomic<bool>,
+    struct HogState {
+        active: Atomic<bool>,
         #[pin]
         memory: Mutex<KVec<KVec<u8>>>,
     }
 
-    impl Eaten {
+    impl HogState {
         fn new() -> impl PinInit<Self, Error> {
             try_pin_init!(Self {
-                hungry: Atomic::new(false),
+                active: Atomic::new(false),
                 memory <- new_mutex!(KVec::with_capacity(16384, GFP_KERNEL)?),
             }? Error)
         }
 
-        fn eat(&self) -> Result {
+        fn allocate_all(&self) -> Result {
             let flags = GFP_ATOMIC | __GFP_NOWARN;
             let mut memory = self.memory.lock();
             // Where the data of a queue comes from, there is still some left.
@@ -145,32 +145,32 @@ mod suite {
     }
 
     #[vtable]
-    impl Operations for Hungry {
+    impl Operations for MemoryHog {
         type Context = Blocking;
-        type TagSetData = Eaten;
+        type TagSetData = HogState;
         type QueueData = ();
         type HwData = ();
         type RequestData = ();
         type Timer = NoTimer;
 
-        fn init_hw_queue(_: &(), eaten: &Eaten, index: u32) -> impl PinInit<(), Error> {
+        fn init_hw_queue(_: &(), state: &HogState, index: u32) -> impl PinInit<(), Error> {
             // SAFETY: There is nothing to initialise. This runs when the memory for the data is
             // there.
             unsafe {
                 pin_init::pin_init_from_closure(move |_| {
-                    if !eaten.hungry.load(Relaxed) {
+                    if !state.active.load(Relaxed) {
                         Ok(())
                     } else if index == 0 {
-                        eaten.eat()
+                        state.allocate_all()
                     } else {
-                        eaten.memory.lock().clear();
+                        state.memory.lock().clear();
                         Ok(())
                     }
                 })
             }
         }
 
-        fn init_request(_: &Eaten) -> impl PinInit<()> {}
+        fn init_request(_: &HogState) -> impl PinInit<()> {}
 
         fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
             rq.start().end(Ok(()));
@@ -188,7 +188,7 @@ mod suite {
             queues,
             ..TagSetOptions::default()
         };
-        let tags = TagSet::<Hungry>::new(options, Eaten::new())?;
+        let tags = TagSet::<MemoryHog>::new(options, HogState::new())?;
         let data = KBox::pin_init(tags.disk_data(Ok(())), GFP_KERNEL)?;
         let data_ptr = ptr::from_ref(&*data).cast_mut().cast();
         // SAFETY: The tag set and the data outlive the queue, which is destroyed below.
@@ -196,9 +196,9 @@ mod suite {
             bindings::blk_mq_alloc_queue(set, ptr::null_mut(), data_ptr)
         }))?;
 
-        tags.data().hungry.store(true, Relaxed);
+        tags.data().active.store(true, Relaxed);
         let made = tags.set_queue_counts(queues);
-        tags.data().hungry.store(false, Relaxed);
+        tags.data().active.store(false, Relaxed);
         tags.data().memory.lock().clear();
 
         // SAFETY: The queue is ours, and not used again.
@@ -249,7 +249,7 @@ mod suite {
     }
 
     #[test]
-    fn the_queues_of_a_frozen_disk_are_left_alone_while_they_change() -> Result {
+    fn queues_of_a_frozen_disk_are_not_walked_during_an_update() -> Result {
         let tags = TagSet::<Driver>::new(TagSetOptions::default(), Ok(()))?;
         let data = KBox::pin_init(tags.disk_data(Ok(())), GFP_KERNEL)?;
         let data_ptr = ptr::from_ref(&*data).cast_mut().cast();
@@ -261,11 +261,11 @@ mod suite {
         let freeze = || unsafe { bindings::blk_mq_freeze_queue_nomemsave(queue) };
         // SAFETY: As above; it is frozen whenever this is called.
         let thaw = || unsafe { bindings::blk_mq_unfreeze_queue_nomemrestore(queue) };
-        let change = data.change();
+        let update = data.queue_update();
         let goes_through = || {
             let (mut done, queue) = (false, NonNull::new(queue)?);
             // SAFETY: As above; it is on the tag set that the data was made for.
-            unsafe { change.with_stable_queues(queue, |_| done = true) };
+            unsafe { update.with_stable_queues(queue, |_| done = true) };
             Some(done)
         };
 
@@ -273,7 +273,7 @@ mod suite {
         freeze();
         assert_eq!(goes_through(), Some(true));
         let fails_halfway = || -> Result {
-            let _change = change.begin(&resize);
+            let _update = update.begin(&resize);
             assert_eq!(goes_through(), Some(false));
             // A disk in use cannot lose its queues.
             thaw();
