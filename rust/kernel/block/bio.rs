@@ -2,18 +2,18 @@
 
 //! The data of a started request.
 //!
-//! A read or write request points to memory: a list of `struct bio`, each with an array of ranges
-//! of bytes, spread over pages that the driver does not own, often those of a process that goes on
-//! using them. [`Transfer`] says which way the bytes go, [`Segments`] walks over them in order, and
-//! a [`Segment`] is a run of them within one page.
+//! A read or write request refers to memory through a list of `struct bio`, each with an array of
+//! `struct bio_vec`. The pages belong to the submitter, often to a process that keeps using them.
+//! [`Transfer`] gives the direction, [`Segments`] iterates over the memory in order, and a
+//! [`Segment`] is a range of bytes within one page.
 //!
-//! What the types see to:
+//! The types guarantee:
 //!
-//! * They are lent by the started request, so the request cannot end while one of them exists.
+//! * They borrow from the started request, so the request cannot end while one of them exists.
 //! * The direction is part of the type: the memory of a write request is never written to.
-//! * No reference to the memory is ever made, because its owner may change it at any time; bytes
-//!   are copied to or from buffers of the driver. What a racing owner gets, or gives us, is some
-//!   mixture of bytes, as with every other driver.
+//! * No Rust reference to the memory is created, because its owner may change it at any time. Bytes
+//!   are copied to or from buffers of the driver. If the owner changes the memory during the copy,
+//!   the result is a mixture of old and new bytes, as with every other driver.
 //!
 //! C header: [`include/linux/bio.h`](srctree/include/linux/bio.h)
 
@@ -42,14 +42,14 @@ pub use self::{
     segments::Segments,
 };
 
-/// What a started request wants to be done with its memory.
+/// The data transfer of a started request.
 ///
 /// # Examples
 ///
 /// ```
 /// use kernel::{block::bio::Transfer, prelude::*};
 ///
-/// /// A disk full of zeros.
+/// /// Serves a disk that reads as zeros.
 /// fn serve(transfer: Transfer<'_>) -> Result {
 ///     match transfer {
 ///         Transfer::FromDisk(mut memory) => memory.fill(0),
@@ -61,39 +61,41 @@ pub use self::{
 /// assert!(serve(Transfer::None).is_ok());
 /// ```
 pub enum Transfer<'a> {
-    /// A read: fill this memory.
+    /// A read: the driver fills this memory.
     FromDisk(Segments<'a, FromDisk>),
-    /// A write or zone append: store what this memory holds.
+    /// A write or zone append: the driver stores the content of this memory.
     ToDisk(Segments<'a, ToDisk>),
-    /// Anything else, such as a flush or discard: there is no memory.
+    /// Any other operation, such as a flush or discard, which has no memory.
     None,
 }
 
 impl Transfer<'_> {
-    /// Looks at the memory of a request.
+    /// Returns the data transfer of a request.
     ///
     /// # Safety
     ///
     /// `rq` must point to a request that was started and that does not end during the lifetime of
-    /// what this returns.
+    /// the result.
     #[inline]
     pub(crate) unsafe fn from_raw(rq: *mut bindings::request) -> Self {
         const OP_MASK: u32 = (1 << bindings::REQ_OP_BITS) - 1;
 
-        // SAFETY: By the safety requirement. The operation stays as it is from the start of the
-        // request to its end.
+        // SAFETY: By the safety requirement. The operation does not change between the start of the
+        // request and its end.
         let flags = unsafe { (*rq).cmd_flags };
-        // SAFETY: As above, of the length.
+        // SAFETY: As above, for the length.
         let bytes = unsafe { (*rq).__data_len };
-        // SAFETY: As above, of the list of bios.
+        // SAFETY: As above, for the list of bios.
         let bio = unsafe { (*rq).bio };
         match flags & OP_MASK {
             bindings::req_op_REQ_OP_READ => {
-                // SAFETY: The bios of a read describe memory to be written until the request ends.
+                // SAFETY: The bios of a read describe memory that may be written until the request
+                // ends.
                 Self::FromDisk(unsafe { Segments::from_raw(bio, bytes) })
             }
             bindings::req_op_REQ_OP_WRITE | bindings::req_op_REQ_OP_ZONE_APPEND => {
-                // SAFETY: The bios of a write describe memory to be read until the request ends.
+                // SAFETY: The bios of a write describe memory that may be read until the request
+                // ends.
                 Self::ToDisk(unsafe { Segments::from_raw(bio, bytes) })
             }
             _ => Self::None,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Memory in the shape of a request's, made up for tests.
+//! A list of bios as a request has it, built by hand for tests.
 
 use super::{
     Direction,
@@ -18,21 +18,21 @@ use crate::{
 };
 use core::ptr;
 
-/// A range of bytes: where it starts in the first of its own pages, and its length.
+/// A range of bytes: its offset in the first of its own pages, and its length.
 pub(crate) type Range = (usize, usize);
 
-/// A list of bios with memory of their own.
+/// A list of bios that owns its memory.
 ///
 /// # Invariants
 ///
-/// Each element of `vecs` owns as many neighbouring pages as it reaches over, and at least one. The
-/// bios are linked in order, and their arrays are slices of `vecs`. Neither vector ever grows.
+/// Each element of `vecs` owns the contiguous pages that it spans, at least one. The bios are
+/// linked in order, and their arrays are slices of `vecs`. Neither vector is reallocated.
 pub(crate) struct FakeRequest {
     vecs: KVec<bindings::bio_vec>,
     bios: KVec<bindings::bio>,
 }
 
-/// The order of the block of pages that a range needs.
+/// Returns the order of the page allocation that a range needs.
 fn order((offset, len): Range) -> u32 {
     (offset + len)
         .max(1)
@@ -42,7 +42,8 @@ fn order((offset, len): Range) -> u32 {
 }
 
 impl FakeRequest {
-    /// Makes a bio for each list of ranges, of whose first `done` bytes nothing is left.
+    /// Creates a bio for each list of ranges. The iterator of a bio starts after its first `done`
+    /// bytes.
     pub(crate) fn new(lists: &[(&[Range], usize)]) -> Result<Self> {
         let count = lists.iter().map(|(ranges, _)| ranges.len()).sum();
         let mut fake = Self {
@@ -60,7 +61,7 @@ impl FakeRequest {
         Ok(fake)
     }
 
-    /// Appends a bio, for which there is room.
+    /// Appends a bio. The vectors must have the capacity for it.
     fn add(&mut self, ranges: &[Range], done: usize) -> Result {
         let start = self.vecs.len();
         for &(offset, len) in ranges {
@@ -76,12 +77,12 @@ impl FakeRequest {
             };
             self.vecs.push_within_capacity(vec).map_err(|_| ENOMEM)?;
         }
-        // SAFETY: All zeros are a bio, if a useless one.
+        // SAFETY: All zeros are a valid `struct bio`.
         let mut bio: bindings::bio = unsafe { core::mem::zeroed() };
         // SAFETY: There are at least `start` elements.
         bio.bi_io_vec = unsafe { self.vecs.as_mut_ptr().add(start) };
         bio.bi_iter.bi_size = (ranges.iter().map(|range| range.1).sum::<usize>() - done) as u32;
-        // As C does: past all ranges that are used up.
+        // As in C, the iterator skips ranges that are used up.
         let mut done = done;
         for &(_, len) in ranges {
             if done == 0 || done < len {
@@ -94,14 +95,14 @@ impl FakeRequest {
         self.bios.push_within_capacity(bio).map_err(|_| ENOMEM)
     }
 
-    /// Calls `f` with the address and number of the bytes of each page in turn.
+    /// Calls `f` with the address and the number of the bytes in each page, in order.
     fn for_each_page(&self, mut f: impl FnMut(*mut u8, usize)) {
         for bio in self.bios.iter() {
             let (mut left, index) = (bio.bi_iter.bi_size as usize, bio.bi_iter.bi_idx as usize);
             let mut done = bio.bi_iter.bi_offset as usize;
             let mut i = index;
             while left > 0 {
-                // SAFETY: The array is as long as the iterator says.
+                // SAFETY: The array has the length that the iterator gives.
                 let vec = unsafe { *bio.bi_io_vec.add(i) };
                 while done < vec.bv_len as usize && left > 0 {
                     let at = vec.bv_offset as usize + done;
@@ -113,7 +114,7 @@ impl FakeRequest {
                     let map =
                         unsafe { bindings::kmap_local_page(vec.bv_page.add(at >> PAGE_SHIFT)) };
                     f(map.cast::<u8>().wrapping_add(offset), len);
-                    // SAFETY: It is the last one that was mapped.
+                    // SAFETY: This is the most recent mapping.
                     unsafe { bindings::kunmap_local(map) };
                     done += len;
                     left -= len;
@@ -124,7 +125,7 @@ impl FakeRequest {
         }
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub(crate) fn len(&self) -> usize {
         self.bios
             .iter()
@@ -132,34 +133,34 @@ impl FakeRequest {
             .sum()
     }
 
-    /// The bytes, found without the code under test.
+    /// Returns the bytes, without use of the code under test.
     pub(crate) fn bytes(&self) -> Result<KVVec<u8>> {
         let mut bytes = KVVec::from_elem(0, self.len(), GFP_KERNEL)?;
         let mut at = 0;
         self.for_each_page(|from, len| {
-            // SAFETY: The pages are ours alone.
+            // SAFETY: The pages belong to `self` alone.
             unsafe { ptr::copy_nonoverlapping(from, bytes[at..][..len].as_mut_ptr(), len) };
             at += len;
         });
         Ok(bytes)
     }
 
-    /// Sets the bytes, without the code under test.
+    /// Sets the bytes, without use of the code under test.
     pub(crate) fn set(&mut self, bytes: &[u8]) {
         let mut at = 0;
         self.for_each_page(|to, len| {
-            // SAFETY: The pages are ours alone.
+            // SAFETY: The pages belong to `self` alone.
             unsafe { ptr::copy_nonoverlapping(bytes[at..][..len].as_ptr(), to, len) };
             at += len;
         });
     }
 
-    /// What a read request with this memory lends.
+    /// Returns the segments of a read request with this memory.
     pub(crate) fn from_disk(&mut self) -> Segments<'_, FromDisk> {
         self.segments()
     }
 
-    /// What a write request with this memory lends.
+    /// Returns the segments of a write request with this memory.
     pub(crate) fn to_disk(&mut self) -> Segments<'_, ToDisk> {
         self.segments()
     }
@@ -167,7 +168,7 @@ impl FakeRequest {
     fn segments<D: Direction>(&mut self) -> Segments<'_, D> {
         let first = self.bios.first().map_or(ptr::null(), ptr::from_ref);
         // SAFETY: By the type invariants this is a list of bios whose arrays are long enough, and
-        // it is borrowed for as long as the segments exist.
+        // it is borrowed while the segments exist.
         unsafe { Segments::from_raw(first, self.len() as u32) }
     }
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A run of bytes of a request within one page.
+//! A range of bytes of a request within one page.
 //!
 //! A process may have mapped the pages of a request, and two requests may transfer the same page at
-//! the same time, so the bytes can change at any moment. No reference to them is ever made. They
-//! are accessed by C's `memcpy()` and `memset()` only: the worst effect of a race is a mixture of
-//! old and new bytes.
+//! the same time, so the bytes can change at any moment. No Rust reference to them is created. They
+//! are accessed only by C's `memcpy()` and `memset()`, so the worst effect of a race is a mixture
+//! of old and new bytes.
 //!
-//! File systems submit memory of their own as well, which may come from `kmalloc()`. The submitter
-//! lends the bytes until the request has ended, so safe code holds no reference to them.
+//! File systems also submit memory of their own, which may come from `kmalloc()`. The submitter
+//! gives the bytes to the block layer until the request has ended, so safe code holds no reference
+//! to them.
 //!
 //! C header: [`include/linux/highmem.h`](srctree/include/linux/highmem.h)
 
@@ -30,14 +31,14 @@ mod sealed {
     }
 }
 
-/// Which way the bytes of a request go: [`FromDisk`] or [`ToDisk`].
+/// The direction of a data transfer: [`FromDisk`] or [`ToDisk`].
 ///
 /// # Examples
 ///
 /// ```
 /// use kernel::block::bio::{Direction, Segments};
 ///
-/// /// Counts the pages that a request touches, whatever it does with them.
+/// /// Counts the pages of a request of either direction.
 /// fn pages<D: Direction>(data: Segments<'_, D>) -> usize {
 ///     data.count()
 /// }
@@ -57,7 +58,7 @@ pub trait Direction: sealed::Sealed {}
 /// ```
 pub enum FromDisk {}
 
-/// The bytes of a write, which the driver reads from memory and must leave as they are.
+/// The bytes of a write, which the driver reads from memory and must not change.
 ///
 /// # Examples
 ///
@@ -81,15 +82,15 @@ impl sealed::Sealed for ToDisk {
 impl Direction for FromDisk {}
 impl Direction for ToDisk {}
 
-/// A run of a request's bytes within one page.
+/// A range of a request's bytes within one page.
 ///
-/// It has at least one byte and may start and end anywhere, within a sector too. It is lent by the
-/// request, so it cannot outlive it, and stays on the task that got it.
+/// It has at least one byte and may start and end anywhere, also inside a sector. It borrows from
+/// the request, so it cannot outlive it, and it cannot be sent to another task.
 ///
 /// # Invariants
 ///
-/// `bytes` belongs to the memory of a request that does not end during `'a`, and that memory may be
-/// written if `D` is [`FromDisk`], read if it is [`ToDisk`].
+/// `bytes` belongs to the memory of a request that does not end during `'a`. That memory may be
+/// written if `D` is [`FromDisk`], and read if it is [`ToDisk`].
 ///
 /// # Examples
 ///
@@ -113,22 +114,22 @@ pub struct Segment<'a, D: Direction> {
 }
 
 impl<'a, D: Direction> Segment<'a, D> {
-    /// Wraps a run of bytes.
+    /// Creates a segment of a range of bytes.
     ///
     /// # Safety
     ///
-    /// `bytes` must belong to the memory of a request that does not end during `'a`, and that may
-    /// be written if `D` is [`FromDisk`], read if it is [`ToDisk`].
+    /// `bytes` must belong to the memory of a request that does not end during `'a`. That memory
+    /// may be written if `D` is [`FromDisk`], and read if it is [`ToDisk`].
     #[inline]
     pub(super) unsafe fn new(bytes: BvecPage<'a>) -> Self {
-        // INVARIANT: The caller promises it.
+        // INVARIANT: By the safety requirement.
         Self {
             bytes,
             _direction: PhantomData,
         }
     }
 
-    /// The number of bytes, from 1 to `PAGE_SIZE`.
+    /// Returns the number of bytes, from 1 to `PAGE_SIZE`.
     ///
     /// # Examples
     ///
@@ -146,11 +147,11 @@ impl<'a, D: Direction> Segment<'a, D> {
 }
 
 impl Segment<'_, ToDisk> {
-    /// Copies the bytes from `at` on into `to`.
+    /// Copies the bytes at offset `at` to `to`.
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if the segment ends before `to` is full; nothing is copied then.
+    /// [`EINVAL`] if the segment ends before `to` is full. In that case nothing is copied.
     ///
     /// # Examples
     ///
@@ -171,11 +172,11 @@ impl Segment<'_, ToDisk> {
 }
 
 impl Segment<'_, FromDisk> {
-    /// Copies `from` over the bytes from `at` on.
+    /// Copies `from` to the bytes at offset `at`.
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if the segment ends before `from` does; nothing is copied then.
+    /// [`EINVAL`] if the segment ends before `from` does. In that case nothing is copied.
     ///
     /// # Examples
     ///
@@ -199,7 +200,7 @@ impl Segment<'_, FromDisk> {
     /// ```
     /// use kernel::block::bio::{FromDisk, Segments};
     ///
-    /// /// Gives each page another value.
+    /// /// Fills each segment with a different value.
     /// fn stripe(data: Segments<'_, FromDisk>) {
     ///     for (segment, byte) in data.zip((0..=255).cycle()) {
     ///         segment.fill(byte);
@@ -213,15 +214,15 @@ impl Segment<'_, FromDisk> {
     }
 }
 
-/// The bytes of some memory, to be filled if `D` is [`FromDisk`], to be read if it is [`ToDisk`].
+/// A range of mapped memory, which is filled if `D` is [`FromDisk`] and read if it is [`ToDisk`].
 ///
-/// As with a [`BvecPage`], their owner may change them at any time, so no reference to them is
-/// made.
+/// As with a [`BvecPage`], the owner may change the bytes at any time, so no reference to them is
+/// created.
 ///
 /// # Invariants
 ///
-/// During `'a`, the `len` bytes from `at` on may be written by C's `memcpy` if `D` is [`FromDisk`],
-/// and read by it if it is [`ToDisk`].
+/// During `'a`, C's `memcpy` may write the `len` bytes at `at` if `D` is [`FromDisk`], and read
+/// them if it is [`ToDisk`].
 ///
 /// [`BvecPage`]: BvecPage
 pub(crate) struct MappedBytes<'a, D> {
@@ -231,15 +232,15 @@ pub(crate) struct MappedBytes<'a, D> {
 }
 
 impl<D> MappedBytes<'_, D> {
-    /// Names a run of bytes.
+    /// Creates a handle to a range of bytes.
     ///
     /// # Safety
     ///
-    /// During the lifetime of the result, the `len` bytes from `at` on must be there to be written
-    /// by C's `memcpy` if `D` is [`FromDisk`], to be read by it otherwise.
+    /// During the lifetime of the result, the `len` bytes at `at` must be valid, for writes by C's
+    /// `memcpy` if `D` is [`FromDisk`], for reads by it otherwise.
     #[inline]
     pub(super) unsafe fn new(at: *mut u8, len: usize) -> Self {
-        // INVARIANT: The caller promises it.
+        // INVARIANT: By the safety requirement.
         Self {
             at,
             len,
@@ -247,36 +248,36 @@ impl<D> MappedBytes<'_, D> {
         }
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// The same bytes once more.
+    /// Reborrows the bytes.
     #[inline]
     pub(crate) fn reborrow(&self) -> MappedBytes<'_, D> {
         MappedBytes { ..*self }
     }
 
-    /// Splits off the first `len` bytes; [`None`] if there are fewer.
+    /// Splits off the first `len` bytes. Returns [`None`] if there are fewer.
     #[inline]
     pub(crate) fn split_off(&mut self, len: usize) -> Option<Self> {
         if len > self.len {
             return None;
         }
         let first = Self { len, ..*self };
-        // INVARIANT: The end stays where it was.
+        // INVARIANT: The end of the range does not change.
         self.at = self.at.wrapping_add(len);
         self.len -= len;
         Some(first)
     }
 
-    /// The bytes in pieces of `size`, without those at the end that are fewer.
+    /// Iterates over chunks of `size` bytes. Leaves out a shorter chunk at the end.
     #[inline]
     pub(crate) fn chunks(&self, size: usize) -> impl Iterator<Item = MappedBytes<'_, D>> {
         let (at, count) = (self.at, self.len / size);
-        // INVARIANT: So many pieces are within the bytes.
+        // INVARIANT: `count` chunks of `size` bytes are within the range.
         (0..count).map(move |index| MappedBytes {
             at: at.wrapping_add(index.wrapping_mul(size)),
             len: size,
@@ -284,16 +285,16 @@ impl<D> MappedBytes<'_, D> {
         })
     }
 
-    /// Leaves no byte.
+    /// Makes the range empty.
     #[inline]
     pub(crate) fn clear(&mut self) {
-        // INVARIANT: There is nothing to be promised.
+        // INVARIANT: An empty range needs no valid bytes.
         self.len = 0;
     }
 }
 
 impl MappedBytes<'_, FromDisk> {
-    /// The address to copy to, of [`Self::len`] bytes.
+    /// Returns the address to copy [`Self::len`] bytes to.
     #[inline]
     pub(crate) fn as_ptr(&self) -> *mut ffi::c_char {
         self.at.cast()
@@ -308,7 +309,7 @@ impl MappedBytes<'_, FromDisk> {
 }
 
 impl MappedBytes<'_, ToDisk> {
-    /// The address to copy from, of [`Self::len`] bytes.
+    /// Returns the address to copy [`Self::len`] bytes from.
     #[inline]
     pub(crate) fn as_ptr(&self) -> *const ffi::c_char {
         self.at.cast_const().cast()
@@ -335,7 +336,7 @@ impl<'a> From<&'a mut [u8]> for MappedBytes<'a, FromDisk> {
 ///
 /// - `page` points to a page that stays allocated for `'a`.
 /// - `offset + len <= PAGE_SIZE`.
-/// - The owner of the bytes lends them for `'a`: no reference to them exists.
+/// - The owner of the bytes gives access to them for `'a`: no reference to them exists.
 #[derive(Clone, Copy)]
 pub(crate) struct BvecPage<'a> {
     page: NonNull<bindings::page>,
@@ -345,14 +346,14 @@ pub(crate) struct BvecPage<'a> {
 }
 
 impl BvecPage<'_> {
-    /// Names a run of bytes.
+    /// Creates a handle to a range of bytes.
     ///
     /// # Safety
     ///
     /// - `page` must point to a page that stays allocated for the lifetime of the result.
     /// - `offset + len` must not exceed `PAGE_SIZE`.
-    /// - No reference to the bytes exists meanwhile. They may be read, or written, as the receiver
-    ///   of the result will do.
+    /// - No reference to the bytes exists during that lifetime. The bytes may be read, or written,
+    ///   as the user of the result will do.
     #[inline]
     pub(crate) unsafe fn new(page: NonNull<bindings::page>, offset: usize, len: usize) -> Self {
         // INVARIANT: By the safety requirements.
@@ -364,13 +365,13 @@ impl BvecPage<'_> {
         }
     }
 
-    /// The number of bytes, at most `PAGE_SIZE`.
+    /// Returns the number of bytes, at most `PAGE_SIZE`.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Checks that `at .. at + len` lies within the piece; returns where it starts in the page.
+    /// Checks that `at..at + len` is within the range. Returns its offset in the page.
     #[inline]
     fn within(&self, at: usize, len: usize) -> Result<usize> {
         if at > self.len || len > self.len - at {
@@ -379,32 +380,34 @@ impl BvecPage<'_> {
         Ok(self.offset + at)
     }
 
-    /// Copies the bytes from `at` on into `to`.
+    /// Copies the bytes at offset `at` to `to`.
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if the piece ends before `to` is full; nothing is copied then.
+    /// [`EINVAL`] if the range ends before `to` is full. In that case nothing is copied.
     #[inline]
     pub(crate) fn read(self, at: usize, to: &mut [u8]) -> Result {
         let offset = self.within(at, to.len())?;
         // SAFETY: By the type invariants the page is allocated, and `offset` and the length were
-        // checked. By them, too, the bytes are lent by their owner, so `to` has none of them.
+        // checked. Also by the type invariants, no reference to the bytes exists, so `to` does not
+        // overlap them.
         unsafe {
             bindings::memcpy_from_page(to.as_mut_ptr().cast(), self.page.as_ptr(), offset, to.len())
         };
         Ok(())
     }
 
-    /// Copies `from` over the bytes from `at` on.
+    /// Copies `from` to the bytes at offset `at`.
     ///
     /// # Errors
     ///
-    /// [`EINVAL`] if the piece ends before `from` does; nothing is copied then.
+    /// [`EINVAL`] if the range ends before `from` does. In that case nothing is copied.
     #[inline]
     pub(crate) fn write(self, at: usize, from: &[u8]) -> Result {
         let offset = self.within(at, from.len())?;
         // SAFETY: By the type invariants the page is allocated, and `offset` and the length were
-        // checked. By them, too, the bytes are lent by their owner, so `from` has none of them.
+        // checked. Also by the type invariants, no reference to the bytes exists, so `from` does
+        // not overlap them.
         unsafe {
             bindings::memcpy_to_page(self.page.as_ptr(), offset, from.as_ptr().cast(), from.len())
         };
@@ -414,13 +417,13 @@ impl BvecPage<'_> {
     /// Sets every byte to `byte`.
     #[inline]
     pub(crate) fn fill(self, byte: u8) {
-        // SAFETY: By the type invariants the page is allocated and reaches far enough.
+        // SAFETY: By the type invariants the page is allocated, and the range ends within it.
         unsafe { bindings::memset_page(self.page.as_ptr(), self.offset, byte.into(), self.len) };
     }
 
-    /// Makes what others wrote to the page through their mappings visible here, or the reverse.
+    /// Makes writes through user mappings of the page visible to the kernel, and the reverse.
     ///
-    /// It does nothing on architectures whose data caches have no aliases.
+    /// Does nothing on architectures without data cache aliases.
     #[inline]
     pub(crate) fn flush(self) {
         // SAFETY: By the type invariants the page is allocated.

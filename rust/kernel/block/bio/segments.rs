@@ -2,8 +2,8 @@
 
 //! The memory of a request as a sequence of segments.
 //!
-//! [`Segments`] does what C's `rq_for_each_segment()` does: it follows the list of bios, in each
-//! bio the array of ranges from where its iterator stands, and in each range page by page. It works
+//! [`Segments`] is C's `rq_for_each_segment()`: it walks the list of bios, in each bio the array of
+//! `struct bio_vec` from the position of its iterator, and in each `bio_vec` page by page. It works
 //! on copies of the iterators, because completion needs the originals unchanged.
 //!
 //! C header: [`include/linux/bvec.h`](srctree/include/linux/bvec.h)
@@ -29,18 +29,18 @@ use core::{
     ptr::NonNull, //
 };
 
-/// The memory of a request, or what is left of it, as a sequence of [`Segment`]s.
+/// The memory of a request, or the rest of it, as a sequence of [`Segment`]s.
 ///
-/// It is an [`Iterator`], lent by the started request. Segments come in the order of the sectors,
-/// each within one page; together they are as long as the request.
+/// It is an [`Iterator`] that borrows from the started request. The segments are in the order of
+/// the sectors, and each is within one page. Their lengths add up to that of the request.
 ///
 /// # Invariants
 ///
-/// - While `in_bio` is not 0, `bio` points to a bio that stays as it is during `'a`, and whose
-///   array has at least `in_bio` more bytes from byte `done` of element `index` on.
-/// - `bio` is null or points to such a bio; the bios after it in the list are the same, for as many
-///   bytes as their own iterators say.
-/// - All this memory may be written if `D` is [`FromDisk`], read if it is [`ToDisk`].
+/// - While `in_bio` is not 0, `bio` points to a bio that does not change during `'a`, and whose
+///   array has at least `in_bio` bytes from byte `done` of element `index` on.
+/// - `bio` is null or points to such a bio. The bios after it in the list are such bios too, with
+///   the number of bytes that their own iterators give.
+/// - All this memory may be written if `D` is [`FromDisk`], and read if it is [`ToDisk`].
 ///
 /// # Examples
 ///
@@ -59,14 +59,14 @@ pub struct Segments<'a, D: Direction> {
     bio: *const bindings::bio,
     /// Bytes left in `bio`.
     in_bio: u32,
-    /// Bytes left to be returned, in this bio or later ones.
+    /// Bytes left to return, in this bio or later ones.
     remaining: u32,
     index: u32,
     done: u32,
     _borrow: PhantomData<(&'a (), D)>,
 }
 
-// Not derived, because `D` is never a value.
+// Not derived, because that would require `D: Clone`.
 impl<D: Direction> Clone for Segments<'_, D> {
     #[inline]
     fn clone(&self) -> Self {
@@ -75,13 +75,13 @@ impl<D: Direction> Clone for Segments<'_, D> {
 }
 
 impl<'a, D: Direction> Segments<'a, D> {
-    /// Starts at the first of `bytes` bytes of a list of bios.
+    /// Creates the segments of the first `bytes` bytes of a list of bios.
     ///
     /// # Safety
     ///
-    /// During `'a`, `bio` must be null or point to the first bio of a list that stays as it is,
-    /// each of which has an array of ranges that is as long as its iterator says. The memory must
-    /// be valid during `'a`, to be written if `D` is [`FromDisk`], to be read otherwise.
+    /// During `'a`, `bio` must be null or point to the first bio of a list that does not change,
+    /// and the array of each bio must have the length that its iterator gives. The memory must be
+    /// valid during `'a`, for writes if `D` is [`FromDisk`], for reads otherwise.
     #[inline]
     pub(crate) unsafe fn from_raw(bio: *const bindings::bio, bytes: u32) -> Self {
         let mut all = Self {
@@ -96,7 +96,7 @@ impl<'a, D: Direction> Segments<'a, D> {
         all
     }
 
-    /// The number of bytes that are left.
+    /// Returns the number of bytes that are left.
     ///
     /// # Examples
     ///
@@ -113,14 +113,14 @@ impl<'a, D: Direction> Segments<'a, D> {
         self.remaining
     }
 
-    /// Splits off the next `bytes` bytes, or all that are left if these are fewer.
+    /// Splits off the next `bytes` bytes, or all bytes that are left if there are fewer.
     ///
     /// # Examples
     ///
     /// ```
     /// use kernel::block::bio::{Direction, Segments};
     ///
-    /// /// Leaves the first sector out.
+    /// /// Skips the first sector.
     /// fn after_header<D: Direction>(mut data: Segments<'_, D>) -> Segments<'_, D> {
     ///     let _header = data.take_bytes(512);
     ///     data
@@ -134,14 +134,14 @@ impl<'a, D: Direction> Segments<'a, D> {
         first
     }
 
-    /// Leaves out the next `bytes` bytes, or all that are left if these are fewer.
+    /// Skips the next `bytes` bytes, or all bytes that are left if there are fewer.
     ///
     /// # Examples
     ///
     /// ```
     /// use kernel::block::bio::{Direction, Segments};
     ///
-    /// /// The last sector of the request.
+    /// /// Returns the last sector of the request.
     /// fn last<D: Direction>(mut data: Segments<'_, D>) -> Segments<'_, D> {
     ///     let before = data.remaining().saturating_sub(512);
     ///     data.skip_bytes(before);
@@ -160,25 +160,25 @@ impl<'a, D: Direction> Segments<'a, D> {
         }
     }
 
-    /// The element of the array of this bio that the iterator is at.
+    /// Returns the element of the array of this bio at the current position.
     ///
     /// # Safety
     ///
     /// `in_bio` is not 0.
     #[inline]
     unsafe fn element(&self) -> bindings::bio_vec {
-        // SAFETY: By the type invariants the bio stays as it is, and is not null, since it has
+        // SAFETY: By the type invariants the bio does not change, and it is not null, since it has
         // bytes left.
         let array = unsafe { (*self.bio).bi_io_vec };
-        // SAFETY: By the type invariants those bytes are in the array from this element on, so the
+        // SAFETY: By the type invariants those bytes start in this element of the array, so the
         // element exists.
         let element = unsafe { array.add(self.index as usize) };
         // SAFETY: As above.
         unsafe { *element }
     }
 
-    /// Finds the range that the next byte is in, how many of its bytes are done, and how many more
-    /// of them there are; [`None`] if there is no byte left.
+    /// Returns the `bio_vec` that contains the next byte, the offset of that byte in it, and the
+    /// number of bytes from there. Returns [`None`] if no byte is left.
     #[inline]
     pub(super) fn range(&mut self) -> Option<(bindings::bio_vec, u32, u32)> {
         if self.remaining == 0 {
@@ -194,34 +194,36 @@ impl<'a, D: Direction> Segments<'a, D> {
                 let left = (range.bv_len - self.done).min(self.in_bio);
                 return Some((range, self.done, left.min(self.remaining)));
             }
-            // Used up, or empty from the start.
+            // The element is used up, or has no bytes at all.
             self.index = self.index.wrapping_add(1);
             self.done = 0;
         }
     }
 
-    /// The range that all of the next `len` bytes are in, with how many of its bytes are done, and
-    /// what is left after these; [`None`] if that takes a look at another range, or `len` is 0.
+    /// Returns the `bio_vec` that contains all of the next `len` bytes, the offset of the first in
+    /// it, and the rest after them. Returns [`None`] if `len` is 0, or if the bytes are not all in
+    /// the current element.
     #[inline]
     pub(super) fn range_of(&self, len: u32) -> Option<(bindings::bio_vec, u32, Self)> {
         if len == 0 {
             return None;
         }
-        // INVARIANT: As many bytes fewer are left as are passed, if the range has as many.
+        // INVARIANT: The number of bytes left decreases by the number skipped. `rest` is returned
+        // only if the `bio_vec` has that many.
         let rest = Self {
             in_bio: self.in_bio.checked_sub(len)?,
             remaining: self.remaining.checked_sub(len)?,
             done: self.done.wrapping_add(len),
             ..*self
         };
-        // SAFETY: There are bytes left in this bio, since `len`, which is not 0, could be taken off
-        // their number.
+        // SAFETY: There are bytes left in this bio, since `len`, which is not 0, could be
+        // subtracted from their number.
         let range = unsafe { self.element() };
         let end = u64::from(self.done) + u64::from(len);
         (end <= u64::from(range.bv_len)).then_some((range, self.done, rest))
     }
 
-    /// Goes to the start of the next bio that has bytes; [`None`] if there is none.
+    /// Moves to the start of the next bio that has bytes. Returns [`None`] at the end of the list.
     #[inline(never)]
     fn next_bio(&mut self) -> Option<()> {
         while self.in_bio == 0 {
@@ -229,19 +231,19 @@ impl<'a, D: Direction> Segments<'a, D> {
                 self.remaining = 0;
                 return None;
             }
-            // SAFETY: By the type invariants the bio, which is not null, stays as it is.
+            // SAFETY: By the type invariants the bio, which is not null, does not change.
             self.enter(unsafe { (*self.bio).bi_next });
         }
         Some(())
     }
 
-    /// Goes to the start of a bio, which is the first of the list or the next.
+    /// Moves to the start of `bio`, which is the first in the list or the next.
     #[inline]
     fn enter(&mut self, bio: *const bindings::bio) {
-        // INVARIANT: The iterator says where the bio's bytes start, and how many there are.
+        // INVARIANT: The bio's iterator gives the position and the number of its bytes.
         self.bio = bio;
         if !bio.is_null() {
-            // SAFETY: By the type invariants the bio, which is not null, stays as it is.
+            // SAFETY: By the type invariants the bio, which is not null, does not change.
             let at = unsafe { (*bio).bi_iter };
             self.in_bio = at.bi_size;
             self.index = at.bi_idx;
@@ -249,10 +251,11 @@ impl<'a, D: Direction> Segments<'a, D> {
         }
     }
 
-    /// Moves on by `len` bytes, all of which are in the range that [`Self::range`] found.
+    /// Advances by `len` bytes, all of which must be in the `bio_vec` that [`Self::range`]
+    /// returned.
     #[inline]
     pub(super) fn advance(&mut self, len: u32) {
-        // INVARIANT: As many bytes fewer are left as were passed.
+        // INVARIANT: The number of bytes left decreases by the number skipped.
         self.done = self.done.wrapping_add(len);
         self.in_bio -= len;
         self.remaining -= len;
@@ -265,26 +268,27 @@ impl<'a, D: Direction> Iterator for Segments<'a, D> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let (range, done, left) = self.range()?;
-        // Within the range, which may span many pages.
+        // Offset from the first page: a `bio_vec` may span many pages.
         let at = range.bv_offset as usize + done as usize;
         let (page, offset) = (at >> PAGE_SHIFT, at & (PAGE_SIZE - 1));
         let len = left.min((PAGE_SIZE - offset) as u32);
         self.advance(len);
-        // SAFETY: The pages of a range are neighbours in the kernel's map of pages, and this one
-        // holds a byte of the range.
+        // SAFETY: The `struct page`s of a `bio_vec` are contiguous, and this page holds a byte of
+        // it.
         let page = unsafe { range.bv_page.add(page) };
-        // SAFETY: As above, the pointer is that of a page.
+        // SAFETY: As above, the pointer is to a page, so it is not null.
         let page = unsafe { NonNull::new_unchecked(page) };
-        // SAFETY: By the type invariants the page stays allocated during `'a`; `len` was limited to
-        // its end.
+        // SAFETY: By the type invariants the page stays allocated during `'a`, and `len` was
+        // limited to its end.
         let bytes = unsafe { BvecPage::new(page, offset, len as usize) };
-        // SAFETY: The submitter has lent the bytes to the request, in the direction of the type.
+        // SAFETY: The submitter gave the bytes to the request, which has not ended, to be accessed
+        // in the direction of the type, as the type invariants say for `'a`.
         Some(unsafe { Segment::new(bytes) })
     }
 }
 
 impl Segments<'_, FromDisk> {
-    /// Sets all bytes that are left to `byte`.
+    /// Sets all remaining bytes to `byte`.
     ///
     /// # Examples
     ///
@@ -303,12 +307,12 @@ impl Segments<'_, FromDisk> {
     }
 }
 
-/// Bytes of a request that are mapped for as long as this exists.
+/// A mapping of bytes of a request, which is unmapped when this is dropped.
 ///
 /// # Invariants
 ///
-/// `len` bytes at `start` are the mapping made last of those from `at` on in neighbouring pages, of
-/// which `page` is the first.
+/// `start` is the address of the most recent mapping. It maps `len` bytes at offset `at` from the
+/// start of `page`, the first of contiguous pages.
 struct Mapped {
     page: *mut bindings::page,
     at: usize,
@@ -317,18 +321,19 @@ struct Mapped {
 }
 
 impl Mapped {
-    /// Maps the bytes from byte `done` of a range on, at most `len` of them.
+    /// Maps at most `len` bytes from byte `done` of a `bio_vec` on.
     ///
     /// # Safety
     ///
-    /// The range must have so many bytes, and its pages stay allocated for as long as the result
-    /// exists. Mappings must go in the reverse of the order in which they came.
+    /// The `bio_vec` must have that many bytes, and its pages must stay allocated while the result
+    /// exists. Mappings must be dropped in the reverse of the order in which they were created.
     #[inline(always)]
     unsafe fn new(range: bindings::bio_vec, done: u32, mut len: usize) -> Self {
         let (page, at) = (range.bv_page, range.bv_offset as usize + done as usize);
-        // SAFETY: By the safety requirement. `len` becomes the number that was mapped.
+        // SAFETY: By the safety requirement. The helper sets `len` to the number of bytes that were
+        // mapped.
         let start = unsafe { bindings::bio_map(page, at, &mut len) };
-        // INVARIANT: They were just mapped.
+        // INVARIANT: The bytes were just mapped.
         Self {
             page,
             at,
@@ -337,12 +342,12 @@ impl Mapped {
         }
     }
 
-    /// All of the bytes, to be filled or read.
+    /// Returns the mapped bytes, to be filled or read.
     ///
     /// # Safety
     ///
-    /// The bytes may be written if `D` is [`FromDisk`](super::FromDisk), read otherwise. The window
-    /// must be gone before `self` is.
+    /// The bytes may be written if `D` is [`FromDisk`](super::FromDisk), read otherwise. The result
+    /// must not be used after `self` was dropped.
     #[inline(always)]
     unsafe fn bytes<'a, D: Direction>(&self) -> MappedBytes<'a, D> {
         if !D::FILLS {
@@ -352,7 +357,7 @@ impl Mapped {
         unsafe { MappedBytes::new(self.start.cast(), self.len) }
     }
 
-    /// To be called when the first `len` bytes were filled, or read.
+    /// Must be called after the first `len` bytes were filled or read.
     #[inline(always)]
     fn finish<D: Direction>(&self, len: usize) {
         if D::FILLS {
@@ -360,10 +365,11 @@ impl Mapped {
         }
     }
 
-    /// Makes the first `len` bytes, or others' changes to them, visible through all mappings.
+    /// Makes writes to the first `len` bytes visible through all mappings of their pages.
     #[inline(always)]
     fn flush(&self, len: usize) {
-        // SAFETY: By the type invariants the pages are allocated; there are `len` bytes.
+        // SAFETY: By the type invariants the pages are allocated, and the mapping has at least
+        // `len` bytes.
         unsafe { bindings::bio_flush(self.page, self.at, len) };
     }
 }
@@ -371,22 +377,22 @@ impl Mapped {
 impl Drop for Mapped {
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: By the type invariant; there is no `MappedBytes` of it any more.
+        // SAFETY: By the type invariant. No `MappedBytes` of the mapping is used any more.
         unsafe { bindings::bio_unmap(self.start) };
     }
 }
 
-/// Whom all bytes of a transfer can be lent to.
+/// A function to call with mapped bytes of a request.
 ///
-/// It is no closure because a method can be told to be inlined.
+/// A trait instead of a closure, because a method can be marked `#[inline(always)]`.
 pub(crate) trait SegmentVisitor<D> {
-    /// Uses all of the bytes, or fails.
+    /// Uses all of `bytes`, or fails.
     fn visit(self, bytes: MappedBytes<'_, D>) -> Result;
 }
 
 impl<D: Direction> Segments<'_, D> {
-    /// Lends the next bytes, as many as can be addressed at once but at most `max`, then leaves out
-    /// what `f` took of them. Without a byte left, `f` is not called and [`None`] returned.
+    /// Calls `f` with the next bytes, as many as can be mapped at once but at most `max`, then
+    /// skips those that `f` split off. If no byte is left, returns [`None`] without calling `f`.
     #[inline(always)]
     pub(crate) fn with_mapped<R>(
         &mut self,
@@ -394,24 +400,26 @@ impl<D: Direction> Segments<'_, D> {
         f: impl FnOnce(&mut MappedBytes<'_, D>) -> R,
     ) -> Option<R> {
         let (range, done, left) = self.range()?;
-        // SAFETY: The range has `left` more bytes, which stay there while `self` is borrowed.
+        // SAFETY: The `bio_vec` has `left` more bytes, which stay allocated while `self` is
+        // borrowed.
         let mapped = unsafe { Mapped::new(range, done, max.min(left as usize)) };
         let len = mapped.len;
         if len == 0 {
             return None;
         }
-        // SAFETY: The direction is that of the type. `f` gives the window back.
+        // SAFETY: The direction is that of the type. `f` accepts bytes of any lifetime, so it
+        // cannot keep them.
         let mut bytes = unsafe { mapped.bytes() };
         let result = f(&mut bytes);
         let taken = len.saturating_sub(bytes.len());
         mapped.finish::<D>(taken);
-        // It is no more than was left in the range.
+        // `taken` is at most `left`.
         self.advance(taken as u32);
         Some(result)
     }
 
-    /// Lends the next `len` bytes to `user` and leaves them out, unless it fails; [`None`] if they
-    /// cannot be addressed at once.
+    /// Calls `visitor` with the next `len` bytes, and skips them unless it fails. Returns [`None`]
+    /// if the bytes cannot be mapped at once.
     #[inline(always)]
     pub(crate) fn visit_mapped(
         &mut self,
@@ -419,13 +427,14 @@ impl<D: Direction> Segments<'_, D> {
         visitor: impl SegmentVisitor<D>,
     ) -> Option<Result> {
         let (range, done, rest) = self.range_of(len)?;
-        // SAFETY: The range has `len` more bytes, which stay there while `self` is borrowed.
+        // SAFETY: The `bio_vec` has `len` more bytes, which stay allocated while `self` is
+        // borrowed.
         let mapped = unsafe { Mapped::new(range, done, len as usize) };
         if mapped.len < len as usize {
             return None;
         }
-        // SAFETY: The direction is that of the type. `user` gives the window back: it takes one of
-        // any lifetime, so cannot keep it.
+        // SAFETY: The direction is that of the type. `visitor` accepts bytes of any lifetime, so it
+        // cannot keep them.
         let result = visitor.visit(unsafe { mapped.bytes() });
         if result.is_ok() {
             mapped.finish::<D>(len as usize);
@@ -434,8 +443,8 @@ impl<D: Direction> Segments<'_, D> {
         Some(result)
     }
 
-    /// Runs `f` on what is left, for what is called seldom. As `f` gets a copy, `self` itself need
-    /// have no address, and may be in registers else.
+    /// Calls `f` with a copy of `self`, then stores the copy back. For slow paths: since `f` does
+    /// not get the address of `self`, the compiler can keep `self` in registers elsewhere.
     #[inline(always)]
     pub(crate) fn with_copy<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
         let mut copy = self.clone();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of the walk over a request's memory.
+//! Tests of the iteration over a request's memory.
 
 #[macros::kunit_tests(rust_bio)]
 mod suite {
@@ -24,7 +24,7 @@ mod suite {
         (&[(0, 10), (PAGE_SIZE + 5, PAGE_SIZE)], 10),
     ];
 
-    /// Bytes none of which equals its neighbours.
+    /// Returns bytes that all differ from their neighbours.
     fn pattern(len: usize) -> Result<KVVec<u8>> {
         let mut bytes = KVVec::with_capacity(len, GFP_KERNEL)?;
         for i in 0..len {
