@@ -2,8 +2,8 @@
 
 //! The life of a request.
 //!
-//! A driver implements [`Operations`]. The block layer calls `queue_rq` with an [`IdleRequest`]
-//! request; from there the handle says what may be done with it, and nothing else compiles:
+//! A driver implements [`Operations`]. The block layer calls `queue_rq` with an [`IdleRequest`].
+//! Each state of a request has a handle type, whose methods are the transitions to other states:
 //!
 //! ```text
 //!  queue_rq: IdleRequest --reject--> RejectedRequest --> requeued, or failed
@@ -22,24 +22,24 @@
 //!            end, requeue, batch                end, requeue, complete
 //! ```
 //!
-//! * A request has one owner, and its handle cannot be copied. So there is no reference count, and
-//!   no atomic operation per request.
-//! * An [`IdleRequest`] request cannot leave the callback that was given it: either it is started,
-//!   or it is given back. A refusal holds the request that is refused, so no other can be given
-//!   back.
-//! * Ending cannot fail. A handle that is dropped ends its request with [`BlkStatus::IOERR`].
-//! * The data of a disk, and of its hardware queues, is lent by a request while it has not ended.
-//!   What an [`IdleRequest`] request lends stays for the whole callback, even when the request ends
-//!   in it: the block layer runs the callback in a read section of RCU, or of SRCU if the driver
-//!   sleeps, and what is removed meanwhile is dropped only after such a section has passed. Without
-//!   that, the disk could go as soon as its last request has ended, since nothing else holds it. So
-//!   a driver that is [`NonBlocking`] must not sleep there, which no type can stop.
-//! * Leaking a handle, by `mem::forget` or by keeping it for ever, hangs the removal of the disk.
-//!   Leaking a [`GenDisk`] hangs the unloading of the module. Neither corrupts memory.
+//! * A request has one owner, and its handle cannot be copied. This needs no reference count and no
+//!   atomic operation per request.
+//! * An [`IdleRequest`] cannot leave the callback that received it: the callback starts the request
+//!   or rejects it. A [`RejectedRequest`] contains the rejected request, so a callback cannot
+//!   return a different one.
+//! * Ending a request cannot fail. Dropping a handle ends the request with [`BlkStatus::IOERR`].
+//! * A request that has not ended keeps the data of its disk and of its hardware queue alive. Data
+//!   borrowed through an [`IdleRequest`] is valid for the whole callback, even after the request
+//!   has ended. The disk can be removed as soon as its last request has ended, but the block layer
+//!   runs the callback in an RCU read-side critical section, or SRCU for a [`Blocking`] driver, and
+//!   the data of a removed disk is dropped only after a grace period. A [`NonBlocking`] driver must
+//!   therefore not sleep in the callback, which the type system cannot check.
+//! * Leaking a handle, by `mem::forget` or by keeping it forever, hangs the removal of the disk.
+//!   Leaking a [`GenDisk`] hangs the removal of the module. Neither corrupts memory.
 //!
 //! # Examples
 //!
-//! A disk that swallows what is written and reads as whatever was in the reader's memory:
+//! A disk that discards writes, and leaves the memory of reads unchanged:
 //!
 //! ```
 //! use kernel::{
@@ -88,7 +88,7 @@
 //!     .capacity(Sectors::from_mebibytes(1))
 //!     .build(c"rust_null_doc", Ok(Served(atomic::Atomic::new(0))))?
 //!     .add()?;
-//! // The block layer has looked for partitions.
+//! // The block layer has read the disk to look for partitions.
 //! assert!(disk.queue_data().0.load(atomic::Relaxed) > 0);
 //! # Ok::<(), Error>(())
 //! ```
@@ -98,7 +98,7 @@
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
-// In the order of reading; rustfmt does not sort across empty lines.
+// In reading order. rustfmt does not sort across empty lines.
 
 mod operations;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Requests that end together, which costs less than one by one.
+//! Completion of requests in batches, which costs less than one by one.
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
@@ -17,10 +17,10 @@ use core::{
     ptr::NonNull, //
 };
 
-/// Requests that end together, without error.
+/// A batch of requests to end without error: C's `struct io_comp_batch`.
 ///
-/// A batch of one's own is made by [`Self::new`], and ends its requests when dropped. Those in the
-/// one that [`Operations::poll`] is lent end after `poll` has returned.
+/// A batch that the driver creates with [`Self::new`] ends its requests when it is dropped. The
+/// batch that is passed to [`Operations::poll`] ends them after `poll` has returned.
 ///
 /// # Examples
 ///
@@ -32,14 +32,14 @@ use core::{
 ///     while let Some(rq) = rqs.pop() {
 ///         batch.end(rq.start(), Ok(()));
 ///     }
-///     // They end here.
+///     // Dropping the batch ends its requests.
 /// }
 /// ```
 ///
 /// # Invariants
 ///
-/// The batch owns the requests in `inner`, those that were there when it was lent included. If
-/// there are any, `complete` is the function that ends them.
+/// The batch owns the requests in `inner`, including those that C had already added. If there are
+/// any, `complete` is the function that ends them.
 #[repr(transparent)]
 pub struct IoCompletionBatch<'b, T: Operations> {
     inner: bindings::io_comp_batch,
@@ -47,37 +47,39 @@ pub struct IoCompletionBatch<'b, T: Operations> {
 }
 
 impl<T: Operations> IoCompletionBatch<'_, T> {
-    /// Makes an empty batch.
+    /// Creates an empty batch.
     #[inline]
     pub fn new() -> Self {
-        // INVARIANT: It is empty.
+        // INVARIANT: The batch is empty.
         Self {
             inner: pin_init::zeroed(),
             _requests: PhantomData,
         }
     }
 
-    /// The batch at `lent`, whose requests stay there unless all of it is moved.
+    /// Wraps C's `batch`. Its requests stay there unless the whole batch is moved.
     ///
     /// # Safety
     ///
-    /// `lent` is valid for `'a`, is not used elsewhere meanwhile, and C ends the requests in it by
-    /// its `complete`.
+    /// `batch` is valid for `'a`, is not used elsewhere during that time, and C ends the requests
+    /// in it by its `complete`.
     #[inline]
     pub(super) unsafe fn from_raw<'a>(batch: NonNull<bindings::io_comp_batch>) -> &'a mut Self {
         // INVARIANT: By the safety requirement.
-        // SAFETY: By the safety requirement; it has the layout of `inner`.
+        // SAFETY: By the safety requirement. `Self` has the layout of `inner`.
         unsafe { batch.cast().as_mut() }
     }
 
-    /// Adds a request that has succeeded.
+    /// Adds a request that succeeded.
     ///
-    /// Gives it back if the batch cannot take it, as is the case for one of an I/O scheduler, or of
-    /// a flush.
+    /// Returns the request if it cannot be added, for instance if it belongs to an I/O scheduler or
+    /// is part of a flush.
     #[inline]
     pub fn add(&mut self, rq: StartedRequest<T>) -> Result<(), StartedRequest<T>> {
-        // INVARIANT: If it is added, the batch owns it, and `complete` is the one for it.
-        // SAFETY: By the type invariants, the request is started and in no other list.
+        // INVARIANT: If the request was added, the batch owns it, and `complete` is the function
+        // for it.
+        // SAFETY: By the type invariants of `StartedRequest`, the request is started and in no
+        // other list.
         if unsafe { bindings::blk_batch_add(rq.as_raw(), &mut self.inner) } {
             let _ = rq.into_inner();
             Ok(())
@@ -86,7 +88,7 @@ impl<T: Operations> IoCompletionBatch<'_, T> {
         }
     }
 
-    /// Ends a request: as one of the batch if it takes it, else alone.
+    /// Ends a request: together with the batch if it can be added to it, otherwise immediately.
     #[inline]
     pub fn end(&mut self, rq: StartedRequest<T>, result: BlkResult) {
         if result.is_err() {
@@ -110,7 +112,7 @@ impl<T: Operations> Drop for IoCompletionBatch<'_, T> {
             return;
         }
         if let Some(complete) = self.inner.complete {
-            // SAFETY: By the type invariants, it ends the requests, which the batch owns.
+            // SAFETY: By the type invariants, `complete` ends the requests, which the batch owns.
             unsafe { complete(&mut self.inner) };
         }
     }

@@ -2,9 +2,9 @@
 
 //! Whether a driver may sleep while it queues a request.
 //!
-//! A callback that may sleep runs in a NOIO scope. Without it, reclaim could start I/O from inside
-//! of `queue_rq`: that joins the list of requests which the block layer is issuing there, and can
-//! wait for the very disk.
+//! A callback that may sleep runs in a NOIO scope. Without it, memory reclaim could start I/O
+//! inside `queue_rq`. That I/O would be added to the list of requests that the block layer is
+//! issuing, and could wait for the same disk.
 //!
 //! C header: [`include/linux/sched/mm.h`](srctree/include/linux/sched/mm.h)
 
@@ -22,10 +22,10 @@ mod private {
     pub trait Sealed {}
 }
 
-/// Whether `queue_rq` may sleep; one of [`NonBlocking`] or [`Blocking`].
+/// Whether `queue_rq` may sleep: [`NonBlocking`] or [`Blocking`].
 ///
-/// It is part of the type of a driver. The tag set is made accordingly, so a driver that sleeps
-/// cannot be used with a tag set that does not let it.
+/// It is an associated type of the driver. The tag set gets `BLK_MQ_F_BLOCKING` accordingly, so a
+/// driver that sleeps cannot be used with a tag set that does not allow it.
 ///
 /// # Examples
 ///
@@ -36,17 +36,16 @@ mod private {
 /// assert!(!NonBlocking::MAY_SLEEP);
 /// ```
 pub trait Context: private::Sealed + 'static {
-    /// Whether it may.
+    /// Whether `queue_rq` may sleep.
     const MAY_SLEEP: bool;
 }
 
-/// `queue_rq` must not sleep. It costs less.
+/// `queue_rq` must not sleep, which costs less.
 pub struct NonBlocking(());
 
 /// `queue_rq` may sleep: C's `BLK_MQ_F_BLOCKING`.
 ///
-/// It may wait for memory. All callbacks that may sleep run in a NOIO context, see
-/// [`memalloc_noio`].
+/// It may wait for memory. All callbacks that may sleep run in a NOIO scope, see [`memalloc_noio`].
 pub struct Blocking(());
 
 impl private::Sealed for NonBlocking {}
@@ -60,19 +59,19 @@ impl Context for Blocking {
     const MAY_SLEEP: bool = true;
 }
 
-/// Runs `f` in a NOIO scope: C's `memalloc_noio_save()`.
+/// Calls `f` in a NOIO scope: C's `memalloc_noio_save()`.
 ///
-/// Memory that the task allocates meanwhile is not reclaimed by I/O, even with `GFP_KERNEL`. A task
-/// needs that while it serves requests, because such I/O may wait for the disk that it serves. The
-/// callbacks of a [`Blocking`] driver run in such a scope already; a worker of the driver does
-/// not.
+/// Allocations of the task in that scope do not start I/O to reclaim memory, even with
+/// `GFP_KERNEL`. A task that serves requests needs this, because such I/O may wait for the disk
+/// that the task serves. The callbacks of a [`Blocking`] driver already run in such a scope. A
+/// worker of the driver does not.
 ///
 /// # Examples
 ///
 /// ```
 /// use kernel::{block::mq::memalloc_noio, prelude::*};
 ///
-/// /// What a worker needs to serve a request.
+/// /// Allocates a buffer in a worker that serves requests.
 /// fn buffer() -> Result<KBox<[u8; 512]>> {
 ///     memalloc_noio(|| Ok(KBox::new([0; 512], GFP_KERNEL)?))
 /// }
@@ -81,24 +80,24 @@ impl Context for Blocking {
 /// ```
 #[inline]
 pub fn memalloc_noio<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: Any context may call it.
+    // SAFETY: The function may be called in any context.
     let saved = unsafe { bindings::blk_noio_save() };
     let result = f();
-    // SAFETY: It is what the pairing call has returned: scopes nest as closures do, also where one
-    // is that of an interrupt.
+    // SAFETY: `saved` is the return value of the matching call. Scopes nest as closures do, also if
+    // an interrupt opens one.
     unsafe { bindings::blk_noio_restore(saved) };
     result
 }
 
-/// Whether the task is in a NOIO context, as it is inside each callback that may sleep.
+/// Returns whether the task is in a NOIO scope, as it is in each callback that may sleep.
 #[allow(dead_code)]
 #[inline]
 pub(crate) fn in_memalloc_noio() -> bool {
-    // SAFETY: Any context may call it.
+    // SAFETY: The function may be called in any context.
     unsafe { bindings::blk_in_noio() }
 }
 
-/// Runs a callback of a driver with context `C`: in a NOIO scope if it may sleep.
+/// Calls a callback of a driver with context `C`, in a NOIO scope if it may sleep.
 #[inline]
 pub(super) fn run<C: Context, R>(callback: impl FnOnce() -> R) -> R {
     if C::MAY_SLEEP {
@@ -108,12 +107,13 @@ pub(super) fn run<C: Context, R>(callback: impl FnOnce() -> R) -> R {
     }
 }
 
-/// A lifetime that stands for one run of a callback: no other can take its place.
+/// A lifetime that stands for one call of a callback. It is invariant, so no other lifetime can
+/// replace it.
 pub(super) type Invariant<'q> = PhantomData<fn(&'q ()) -> &'q ()>;
 
-/// A token which proves that the code runs inside a callback with context `C`.
+/// A token that proves that the code runs in a callback with context `C`.
 ///
-/// It takes no space, cannot be sent to another task, and does not outlive the callback.
+/// It has no size, cannot be sent to another task, and does not outlive the callback.
 ///
 /// # Examples
 ///
@@ -136,8 +136,8 @@ pub(super) type Invariant<'q> = PhantomData<fn(&'q ()) -> &'q ()>;
 ///
 /// # Invariants
 ///
-/// One exists for `'q` only in the task that runs the callback which `'q` stands for. If that may
-/// sleep, it is in a NOIO scope.
+/// A token for `'q` exists only in the task that runs the callback that `'q` stands for. If that
+/// callback may sleep, the task is in a NOIO scope.
 pub struct QueueContext<'q, C: Context> {
     _callback: Invariant<'q>,
     // Not `Send`, not `Sync`.
@@ -156,8 +156,8 @@ impl<C: Context> Copy for QueueContext<'_, C> {}
 impl<C: Context> QueueContext<'_, C> {
     /// # Safety
     ///
-    /// The caller runs in the callback that the lifetime stands for, by [`run`], and its context is
-    /// `C`.
+    /// The caller runs in the callback that the lifetime stands for, called through [`run`], and
+    /// its context is `C`.
     #[inline]
     pub(super) unsafe fn new() -> Self {
         // INVARIANT: By the safety requirement.
@@ -167,14 +167,14 @@ impl<C: Context> QueueContext<'_, C> {
         }
     }
 
-    /// Whether the code may sleep.
+    /// Returns whether the code may sleep.
     #[inline]
     pub const fn may_sleep(self) -> bool {
         C::MAY_SLEEP
     }
 
-    /// The flags to allocate memory with here: `GFP_KERNEL` where sleeping is allowed, which means
-    /// `GFP_NOIO` there; `GFP_NOWAIT` elsewhere.
+    /// Returns the flags to allocate memory with: `GFP_KERNEL` if the code may sleep, which is
+    /// equal to `GFP_NOIO` in a NOIO scope, and `GFP_NOWAIT` otherwise.
     ///
     /// # Examples
     ///

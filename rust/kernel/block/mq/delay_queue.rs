@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Requests that are all delayed for the same time, by one timer.
+//! A queue that delays all requests by the same time, with one timer.
 //!
 //! C header: [`include/linux/hrtimer.h`](srctree/include/linux/hrtimer.h)
 
@@ -22,18 +22,18 @@ use crate::{
 };
 use core::mem::offset_of;
 
-/// Requests that wait for a time which is the same for all, then go on in
+/// A queue of requests that are all delayed by the same time, then passed to
 /// [`Operations::delay_expired`].
 ///
 /// Requests expire in the order in which they were pushed, so one timer is enough for all of them.
-/// It is started only when the queue is empty. All requests that have expired are passed on
-/// together, at most 128 at a time, since this runs with interrupts disabled. For one request alone
-/// its own timer costs less: [`StartedRequest::delay`](super::StartedRequest::delay). To have a
-/// line for each hardware queue, keep it in [`Operations::HwData`].
+/// A push starts the timer only if the queue was empty. All expired requests are passed on
+/// together, but at most 128 at a time, because this runs with interrupts disabled. For a single
+/// request, its own timer costs less: [`StartedRequest::delay`](super::StartedRequest::delay). A
+/// delay queue per hardware queue belongs in [`Operations::HwData`].
 ///
-/// Dropping it ends all requests in it with [`BlkStatus::IOERR`](crate::block::BlkStatus::IOERR),
-/// after waiting for `delay_expired` to return. It may be dropped anywhere, also by
-/// `delay_expired`: where waiting is impossible, a worker does that a little later.
+/// Dropping the queue waits for `delay_expired` to return, then ends all requests in the queue with
+/// [`BlkStatus::IOERR`](crate::block::BlkStatus::IOERR). It may be dropped in any context, even by
+/// `delay_expired`: where the caller cannot wait, a worker does this later.
 ///
 /// # Examples
 ///
@@ -48,10 +48,10 @@ use core::mem::offset_of;
 ///     DelayQueue::new(Delta::from_micros(10))
 /// }
 ///
-/// fn later<T: Operations<Timer = Timer>>(line: &DelayQueue<T>, rq: StartedRequest<T>) {
+/// fn delay<T: Operations<Timer = Timer>>(queue: &DelayQueue<T>, rq: StartedRequest<T>) {
 ///     let mut requests = RequestList::new();
 ///     requests.push_back(rq);
-///     line.push(&mut requests);
+///     queue.push(&mut requests);
 /// }
 ///
 /// fn delay_expired<T: Operations>(mut requests: RequestList<T>) {
@@ -65,7 +65,7 @@ pub struct DelayQueue<T: Operations<Timer = Timer>> {
     inner: LateDrop<DelayQueueInner<T>>,
 }
 
-/// A line, whose drop waits for its timer.
+/// The inner part of a delay queue. Dropping it waits for the timer callback.
 ///
 /// # Invariants
 ///
@@ -75,40 +75,40 @@ pub struct DelayQueue<T: Operations<Timer = Timer>> {
 struct DelayQueueInner<T: Operations<Timer = Timer>> {
     #[pin]
     timer: Opaque<bindings::hrtimer>,
-    /// In nanoseconds, not negative.
+    /// The delay in nanoseconds, not negative.
     delay: i64,
     #[pin]
     waiting: SpinLockIrq<DelayedRequests<T>>,
 }
 
-/// How many requests are due at once at most.
+/// The maximum number of requests that are passed to `delay_expired` at once.
 const MAX_BATCH: usize = 128;
 
-/// For how long a timer leaves the CPU alone, in nanoseconds, before it comes with more.
+/// The time in nanoseconds after which the timer expires again if more requests have expired.
 const RESTART_DELAY: i64 = 20_000;
 
-/// The name of a lock class, which has one address, as that of tag sets.
+/// The name of a lock class. It has a single address, as the name of the class for tag sets.
 static WAITING_NAME: &CStr = c"DelayQueue::waiting";
 
-/// The requests that wait, the first to be due in front.
+/// The delayed requests, ordered by deadline.
 struct DelayedRequests<T: Operations> {
     requests: RequestList<T>,
-    /// Whether the timer will look at them: it was started, and its callback has not found the list
-    /// empty since.
+    /// Whether the timer is pending: it was started, and its callback has not found the list empty
+    /// since then.
     armed: bool,
 }
 
-// SAFETY: C's timer belongs to no thread, and the requests are `Send`.
+// SAFETY: C's timer is not bound to a thread, and the requests are `Send`.
 unsafe impl<T: Operations<Timer = Timer>> Send for DelayQueueInner<T> {}
 
-// SAFETY: C locks the timer, and the requests are under a lock.
+// SAFETY: C synchronises the timer, and a lock protects the requests.
 unsafe impl<T: Operations<Timer = Timer>> Sync for DelayQueueInner<T> {}
 
 impl<T: Operations<Timer = Timer>> DelayQueue<T> {
-    /// Makes one in which requests wait for `delay`, or not at all if that is negative.
+    /// Creates a queue that delays requests by `delay`. A negative delay counts as zero.
     ///
-    /// Fails with `ENOMEM` if out of memory, `EAGAIN` while the parameters of the module are
-    /// being parsed, `ENOTSUPP` in a module for a kernel without sysfs.
+    /// Returns `ENOMEM` if out of memory, `EAGAIN` while the parameters of the module are being
+    /// parsed, and `ENOTSUPP` in a module for a kernel without sysfs.
     pub fn new(delay: Delta) -> Result<Self> {
         const_assert!(T::HAS_DELAY_EXPIRED);
         let pin = ModulePin::new(this_module::<T::OwnerModule>())?;
@@ -116,9 +116,9 @@ impl<T: Operations<Timer = Timer>> DelayQueue<T> {
         Ok(Self { inner })
     }
 
-    /// Takes all of `requests`, whose time begins now.
+    /// Appends all of `requests`, whose delay starts now.
     ///
-    /// Taking several at once costs less than one by one.
+    /// Pushing several requests at once costs less than one by one.
     pub fn push(&self, requests: &mut RequestList<T>) {
         if !requests.is_empty() {
             self.inner.push(requests);
@@ -142,7 +142,7 @@ impl<T: Operations<Timer = Timer>> DelayQueueInner<T> {
                 }
             }),
             delay: delay.as_nanos().max(0),
-            // INVARIANT: There is no deadline yet.
+            // INVARIANT: The list is empty, so it has no deadlines.
             waiting <- SpinLockIrq::new(
                 DelayedRequests {
                     requests: RequestList::new(),
@@ -154,10 +154,10 @@ impl<T: Operations<Timer = Timer>> DelayQueueInner<T> {
         }? Error)
     }
 
-    /// Takes all of `requests`, of which there is one at least.
+    /// Appends all of `requests`, which must not be empty.
     fn push(&self, requests: &mut RequestList<T>) {
         let mut waiting = self.waiting.lock();
-        // INVARIANT: The clock is read under the lock, and never goes back.
+        // INVARIANT: The clock is read under the lock, and is monotonic.
         let deadline = now().saturating_add(self.delay);
         while let Some(rq) = requests.pop_front() {
             rq.timer().set_deadline(deadline);
@@ -169,11 +169,12 @@ impl<T: Operations<Timer = Timer>> DelayQueueInner<T> {
         }
     }
 
-    /// Has the timer expire at `deadline`.
+    /// Starts the timer, which expires at `deadline`.
     ///
-    /// The lock is held, or nothing else starts it: so one deadline does not overtake another.
+    /// The caller holds the lock, or nothing else can start the timer. Otherwise a later deadline
+    /// could replace an earlier one.
     fn start(&self, deadline: i64) {
-        // SAFETY: By the type invariant. C locks the timer against its callback.
+        // SAFETY: By the type invariant. C synchronises the timer with its callback.
         unsafe {
             bindings::hrtimer_start_range_ns(
                 self.timer.get(),
@@ -184,8 +185,8 @@ impl<T: Operations<Timer = Timer>> DelayQueueInner<T> {
         };
     }
 
-    /// Takes requests that are due, and sees to those that are not. Also returns whether there may
-    /// be more that are due, for which the timer is not started yet.
+    /// Takes expired requests, and starts the timer for the next deadline. The second value is true
+    /// if more requests may have expired; in that case the timer has not been started.
     fn take_due(&self) -> (RequestList<T>, bool) {
         let mut due = RequestList::new();
         let mut waiting = self.waiting.lock();
@@ -208,21 +209,21 @@ impl<T: Operations<Timer = Timer>> DelayQueueInner<T> {
 
     /// # Safety
     ///
-    /// C calls it for the timer in a `DelayQueueInner<T>`.
+    /// Must be called by C for the timer in a `DelayQueueInner<T>`.
     unsafe extern "C" fn expired(timer: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
         // SAFETY: By the safety requirement, the result is in the same allocation.
         let this = unsafe { timer.byte_sub(offset_of!(Self, timer)) }.cast::<Self>();
-        // SAFETY: Dropping the line waits for this to return; this does not drop it, as a drop in
-        // an interrupt is left to a worker.
+        // SAFETY: Dropping the queue waits for this callback to return. This callback does not drop
+        // it, as a drop in an interrupt is deferred to a worker.
         let this = unsafe { &*this };
         let (due, more) = this.take_due();
         T::delay_expired(due);
         if more {
-            // Only after the interrupt, so that the CPU gets to something else. Nothing else starts
-            // the timer, as it counts as armed.
+            // The rest is handled by another interrupt, so that the CPU can do other work in
+            // between. Nothing else starts the timer, because `armed` is set.
             this.start(now().saturating_add(RESTART_DELAY));
         }
-        // If it is to expire again, it has been started.
+        // If the timer is to expire again, it was already started.
         bindings::hrtimer_restart::HRTIMER_NORESTART
     }
 }
@@ -230,17 +231,17 @@ impl<T: Operations<Timer = Timer>> DelayQueueInner<T> {
 #[pinned_drop]
 impl<T: Operations<Timer = Timer>> PinnedDrop for DelayQueueInner<T> {
     fn drop(self: Pin<&mut Self>) {
-        // Only its callback can still start it, and this waits for that.
+        // Only the callback can still start the timer, and this waits for the callback.
         //
         // SAFETY: By the type invariant.
         unsafe { bindings::hrtimer_cancel(self.timer.get()) };
     }
 }
 
-/// The time in nanoseconds on the clock of the timers.
+/// Returns the time in nanoseconds on the monotonic clock, which the timers use.
 #[inline]
 fn now() -> i64 {
-    // SAFETY: The function may be called anywhere but in an NMI.
+    // SAFETY: The function may be called in any context but NMI.
     unsafe { bindings::ktime_get() }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The handles of a request.
+//! The handles to a request.
 //!
-//! Each type is a state of the request, each method that takes `self` a transition.
+//! Each type is a state of the request, and each method that takes `self` is a transition.
 
 use super::{
     context::Invariant,
@@ -34,10 +34,10 @@ use core::{
     ptr::NonNull, //
 };
 
-/// A request that the driver was given, and has not started.
+/// A request that the driver received and has not started.
 ///
-/// It is either started, or given back, before the callback `'q` that was given it returns; it can
-/// be kept nowhere else. Dropping it ends it with [`BlkStatus::IOERR`].
+/// It is started or rejected before the callback `'q` that received it returns. It cannot be
+/// stored. Dropping it ends the request with [`BlkStatus::IOERR`].
 ///
 /// # Examples
 ///
@@ -50,7 +50,7 @@ use core::{
 ///     busy: bool,
 /// ) -> QueueResult<'q, T> {
 ///     if busy {
-///         // The request comes again.
+///         // The block layer dispatches the request again.
 ///         return Err(rq.reject(BlkStatus::RESOURCE));
 ///     }
 ///     if rq.sector() + rq.sectors() > end {
@@ -63,19 +63,19 @@ use core::{
 ///
 /// # Invariants
 ///
-/// It owns the request, which is not started, and whose data is initialised. `'q` is the callback
-/// that runs, inside a read section that `TagSet::reap` waits for.
+/// It owns the request, which is not started, and whose data is initialised. `'q` is the running
+/// callback, which is in a read-side critical section that `TagSet::reap` waits for.
 #[must_use = "dropping a request ends it with an I/O error"]
 pub struct IdleRequest<'q, T: Operations> {
     rq: NonNull<Request<T>>,
-    /// Invariant in `'q`: a request of one callback is not one of another.
+    /// Invariant in `'q`, so that requests of different callbacks have different types.
     _callback: Invariant<'q>,
 }
 
 impl<'q, T: Operations> IdleRequest<'q, T> {
     /// # Safety
     ///
-    /// The type invariant holds, and ownership goes to the result.
+    /// The type invariant holds, and the result takes ownership of the request.
     #[inline]
     pub(super) unsafe fn from_raw(rq: *mut bindings::request) -> Self {
         // INVARIANT: By the safety requirement.
@@ -86,54 +86,57 @@ impl<'q, T: Operations> IdleRequest<'q, T> {
         }
     }
 
-    /// Gives up ownership.
+    /// Gives up ownership of the request.
     #[inline]
     fn into_inner(self) -> NonNull<Request<T>> {
         ManuallyDrop::new(self).rq
     }
 
-    /// A token for what `queue_rq` may do.
+    /// Returns a token for the context of the callback.
     #[inline]
     pub fn context(&self) -> QueueContext<'q, T::Context> {
         // SAFETY: By the type invariant, and because the handle cannot be sent, the caller runs in
-        // the callback, which is one that queues requests, so the vtable uses `context::run`.
+        // the callback. That callback queues requests, so the vtable calls it through
+        // `context::run`.
         unsafe { QueueContext::new() }
     }
 
-    /// The hardware queue that the request was given to, which stays for the whole callback.
+    /// Returns the hardware queue of the request, which is valid for the whole callback.
     #[inline]
     pub fn hw_queue(&self) -> HwQueue<'q, T> {
         // SAFETY: By the type invariant, the request has a hardware queue, of a disk of this
-        // driver. When the request has ended, the disk may be removed; but then what it lent is
-        // dropped only after the read section that the callback runs in.
+        // driver. The disk may be removed when the request has ended, but its data is dropped only
+        // after the read-side critical section that the callback runs in.
         unsafe { HwQueue::of_request(self.as_raw()) }
     }
 
-    /// What the driver keeps for the disk, which stays for the whole callback.
+    /// Returns the driver data of the disk, which is valid for the whole callback.
     #[inline]
     pub fn queue_data(&self) -> &'q T::QueueData {
-        // SAFETY: By the type invariant, it owns the request.
+        // SAFETY: By the type invariant, `self` owns the request.
         let queue = unsafe { (*self.as_raw()).q };
-        // SAFETY: By the type invariant, it is the queue of a disk of this driver. What that lent
-        // is dropped only after the read section that the callback runs in.
+        // SAFETY: By the type invariant, it is the queue of a disk of this driver, whose data is
+        // dropped only after the read-side critical section that the callback runs in.
         unsafe { DiskData::<T>::of_queue(queue) }.data()
     }
 
-    /// Starts the request: from now on it can time out, and it has to be ended.
+    /// Starts the request. From now on it can time out, and it must be ended.
     #[inline]
     pub fn start(self) -> StartedRequest<T> {
-        // SAFETY: By the type invariant, it owns the request, which is not started.
+        // SAFETY: By the type invariant, `self` owns the request, which is not started.
         unsafe { bindings::blk_mq_start_request(self.as_raw()) };
-        // SAFETY: By the type invariant, which `into_inner` hands over; it is started now.
+        // SAFETY: By the type invariant, `into_inner` passes on the ownership, and the request is
+        // started now.
         unsafe { StartedRequest::from_raw(self.into_inner()) }
     }
 
-    /// Refuses the request, for `queue_rq` to return.
+    /// Rejects the request. The callback returns the result.
     ///
-    /// With [`BlkStatus::RESOURCE`] the block layer queues it again, at once or after a few
-    /// milliseconds, but not while the queue is stopped. With any other status it ends the request.
-    /// [`BlkStatus::DEV_RESOURCE`] counts as `RESOURCE`: C would wait until another request of the
-    /// hardware queue ends, but does not run the queue when that one ends in a batch.
+    /// With [`BlkStatus::RESOURCE`] the block layer requeues the request and dispatches it again,
+    /// immediately or after a few milliseconds, but not while the queue is stopped. With any other
+    /// status it ends the request. [`BlkStatus::DEV_RESOURCE`] is treated as `RESOURCE`: C would
+    /// wait until another request of the hardware queue ends, but does not run the queue when that
+    /// request ends in a batch.
     #[inline]
     pub fn reject(self, status: BlkStatus) -> RejectedRequest<'q, T> {
         let status = if status.is_retried() {
@@ -149,11 +152,11 @@ impl<'q, T: Operations> IdleRequest<'q, T> {
         }
     }
 
-    /// Has the request queued again, which a worker does at once.
+    /// Puts the request on the requeue list and kicks the list.
     #[inline]
     pub fn requeue(self) {
         let rq = ManuallyDrop::new(self).as_raw();
-        // SAFETY: By the type invariant, it owned the request, which is given up here.
+        // SAFETY: By the type invariant, `self` owned the request, which is given up here.
         unsafe { bindings::blk_requeue(rq) };
     }
 }
@@ -163,7 +166,7 @@ impl<T: Operations> Deref for IdleRequest<'_, T> {
 
     #[inline]
     fn deref(&self) -> &Request<T> {
-        // SAFETY: By the type invariant, it owns the request.
+        // SAFETY: By the type invariant, `self` owns the request.
         unsafe { self.rq.as_ref() }
     }
 }
@@ -171,24 +174,24 @@ impl<T: Operations> Deref for IdleRequest<'_, T> {
 impl<T: Operations> Drop for IdleRequest<'_, T> {
     #[cold]
     fn drop(&mut self) {
-        // SAFETY: By the type invariant, it owns the request, which does not exist any more after.
+        // SAFETY: By the type invariant, `self` owns the request, which is not used after this.
         unsafe { bindings::blk_mq_end_request(self.as_raw(), BlkStatus::IOERR.as_raw()) };
     }
 }
 
-/// What [`Operations::queue_rq`] returns: the request was started, or is rejected.
+/// The result of [`Operations::queue_rq`]: the request was started, or it is rejected.
 pub type QueueResult<'q, T> = Result<(), RejectedRequest<'q, T>>;
 
-/// A request that the driver refuses, for `queue_rq` to return.
+/// A request that the driver rejects, to be returned by `queue_rq`.
 ///
-/// Dropping it does what the block layer would: it queues the request again, or ends it.
+/// Dropping it does what the block layer would do: it requeues the request, or ends it.
 ///
 /// # Examples
 ///
 /// ```
 /// use kernel::block::mq::{IdleRequest, Operations, QueueResult};
 ///
-/// fn refuse_all<'q, T: Operations>(rq: IdleRequest<'q, T>) -> QueueResult<'q, T> {
+/// fn reject_all<'q, T: Operations>(rq: IdleRequest<'q, T>) -> QueueResult<'q, T> {
 ///     Err(rq.reject(kernel::block::BlkStatus::OFFLINE))
 /// }
 /// ```
@@ -196,7 +199,7 @@ pub type QueueResult<'q, T> = Result<(), RejectedRequest<'q, T>>;
 /// # Invariants
 ///
 /// As for [`IdleRequest`].
-#[must_use = "a refusal is returned by `queue_rq`"]
+#[must_use = "a rejected request must be returned by `queue_rq`"]
 pub struct RejectedRequest<'q, T: Operations> {
     rq: NonNull<Request<T>>,
     status: BlkStatus,
@@ -204,13 +207,13 @@ pub struct RejectedRequest<'q, T: Operations> {
 }
 
 impl<T: Operations> RejectedRequest<'_, T> {
-    /// Why the request is refused.
+    /// Returns the status that the request is rejected with.
     #[inline]
     pub fn status(&self) -> BlkStatus {
         self.status
     }
 
-    /// Gives the request back to the caller of the callback.
+    /// Returns ownership of the request to the caller of the callback.
     #[inline]
     pub(super) fn into_raw(self) -> (*mut bindings::request, BlkStatus) {
         let this = ManuallyDrop::new(self);
@@ -225,7 +228,7 @@ impl<T: Operations> Drop for RejectedRequest<'_, T> {
         // SAFETY: By the type invariant.
         let rq = unsafe { self.rq.as_ref() }.as_raw();
         if self.status.is_retried() {
-            // SAFETY: By the type invariant, it owns the request.
+            // SAFETY: By the type invariant, `self` owns the request.
             unsafe { bindings::blk_requeue(rq) };
         } else {
             // SAFETY: As above.
@@ -236,7 +239,8 @@ impl<T: Operations> Drop for RejectedRequest<'_, T> {
 
 /// A request that the driver has started.
 ///
-/// It can be kept, and sent anywhere. Dropping it ends it with [`BlkStatus::IOERR`].
+/// It can be stored, and sent to other threads. Dropping it ends the request with
+/// [`BlkStatus::IOERR`].
 ///
 /// # Examples
 ///
@@ -254,41 +258,41 @@ impl<T: Operations> Drop for RejectedRequest<'_, T> {
 ///
 /// # Invariants
 ///
-/// It owns the request, which is started, and in no list, timer or batch.
+/// It owns the request, which is started, and which is in no list, timer or batch.
 #[must_use = "dropping a request ends it with an I/O error"]
 pub struct StartedRequest<T: Operations> {
     rq: NonNull<Request<T>>,
 }
 
-// SAFETY: A request may be ended anywhere, and the driver's data in it is `Send` and `Sync`.
+// SAFETY: A request may be ended by any thread, and the driver's data in it is `Send` and `Sync`.
 unsafe impl<T: Operations> Send for StartedRequest<T> {}
 
 impl<T: Operations> StartedRequest<T> {
     /// # Safety
     ///
-    /// The type invariant holds, and ownership goes to the result.
+    /// The type invariant holds, and the result takes ownership of the request.
     #[inline]
     pub(super) unsafe fn from_raw(rq: NonNull<Request<T>>) -> Self {
         // INVARIANT: By the safety requirement.
         Self { rq }
     }
 
-    /// Gives up ownership.
+    /// Gives up ownership of the request.
     #[inline]
     pub(super) fn into_inner(self) -> NonNull<Request<T>> {
         ManuallyDrop::new(self).rq
     }
 
-    /// Gives up ownership, for C to take.
+    /// Passes ownership of the request to C.
     #[inline]
     fn into_raw(self) -> *mut bindings::request {
-        // SAFETY: By the type invariant, until C has it.
+        // SAFETY: By the type invariant, as C does not have the request yet.
         unsafe { self.into_inner().as_ref() }.as_raw()
     }
 
-    /// The memory that the request reads into or writes from.
+    /// Returns the memory that the request reads into or writes from.
     ///
-    /// It is lent by the request, which cannot end before the last use of it.
+    /// The result borrows from the request, which therefore cannot end before its last use.
     ///
     /// # Examples
     ///
@@ -304,61 +308,64 @@ impl<T: Operations> StartedRequest<T> {
     /// ```
     #[inline]
     pub fn transfer(&self) -> Transfer<'_> {
-        // SAFETY: By the type invariant the request is started, and it does not end while borrowed.
+        // SAFETY: By the type invariant the request is started, and it does not end while it is
+        // borrowed.
         unsafe { Transfer::from_raw(self.as_raw()) }
     }
 
     /// Ends the request.
     #[inline]
     pub fn end(self, result: BlkResult) {
-        // SAFETY: By the type invariant, which `into_raw` hands over.
+        // SAFETY: By the type invariant, `into_raw` passes on the ownership.
         unsafe { bindings::blk_mq_end_request(self.into_raw(), status::as_raw(result)) };
     }
 
-    /// Has [`Operations::complete`] called with the request, on the CPU that submitted it or near,
-    /// in soft interrupt context if that is another one.
+    /// Completes the request: C calls [`Operations::complete`] with it, directly or in softirq
+    /// context, on the CPU that submitted the request or on one that shares a cache with that CPU.
     #[inline]
     pub fn complete(self) {
         const_assert!(T::HAS_COMPLETE);
-        // SAFETY: By the type invariant, which `into_raw` hands over. The vtable has `complete`.
+        // SAFETY: By the type invariant, `into_raw` passes on the ownership. The vtable has
+        // `complete`.
         unsafe { bindings::blk_mq_complete_request(self.into_raw()) };
     }
 
-    /// Has the request queued again, which a worker does at once.
+    /// Puts the request on the requeue list and kicks the list.
     #[inline]
     pub fn requeue(self) {
-        // SAFETY: By the type invariant, which `into_raw` hands over.
+        // SAFETY: By the type invariant, `into_raw` passes on the ownership.
         unsafe { bindings::blk_requeue(self.into_raw()) };
     }
 
-    /// Lets go of the request until it times out.
+    /// Gives up the request until it times out.
     ///
-    /// [`TimedOutRequest::try_take`](super::TimedOutRequest::try_take) gets it back.
+    /// [`TimedOutRequest::try_take`](super::TimedOutRequest::try_take) takes it over again.
     #[inline]
     pub fn leave_in_flight(self) {
         const_assert!(T::HAS_TIMEOUT);
         let rq = self.into_inner();
-        // SAFETY: By the type invariant, which `into_inner` hands over, it is a request.
+        // SAFETY: By the type invariant, it is a request, which `into_inner` passes on.
         let pdu = unsafe { Request::pdu_of(rq.as_ptr()) };
         // After this, another CPU may own and end the request.
         //
-        // SAFETY: By the type invariant the private part is there until the request has ended,
-        // hence until the store that gives it up. Nothing is looked at after that.
+        // SAFETY: By the type invariant the PDU is valid until the request has ended, hence until
+        // the store that gives it up. Nothing is accessed after that store.
         unsafe { &*pdu }.leave_in_flight();
     }
 }
 
 impl<T: Operations<Timer = Timer>> StartedRequest<T> {
-    /// Has [`Operations::timer_expired`] called with the request after `delay`.
+    /// Starts the timer of the request. After `delay`, [`Operations::timer_expired`] is called with
+    /// the request.
     #[inline]
     pub fn delay(self, delay: Delta) {
         const_assert!(T::HAS_TIMER_EXPIRED);
         let rq = self.into_inner();
-        // SAFETY: By the type invariant, which `into_inner` hands over, it is a request.
+        // SAFETY: By the type invariant, it is a request, which `into_inner` passes on.
         let pdu = unsafe { Request::pdu_of(rq.as_ptr()) };
-        // SAFETY: As above, so this is the private part of one.
+        // SAFETY: As above, so this is the PDU of a request.
         let timer = unsafe { RequestPdu::raw_timer(pdu) };
-        // SAFETY: By the type invariant, the timer does not run. The callback is the one in the
+        // SAFETY: By the type invariant, the timer is not active. The callback is the one in the
         // vtable of `T`, which takes over the ownership that `into_inner` gave up.
         unsafe { Timer::start(timer, delay) };
     }
@@ -369,7 +376,7 @@ impl<T: Operations> Deref for StartedRequest<T> {
 
     #[inline]
     fn deref(&self) -> &Request<T> {
-        // SAFETY: By the type invariant, it owns the request.
+        // SAFETY: By the type invariant, `self` owns the request.
         unsafe { self.rq.as_ref() }
     }
 }
@@ -377,15 +384,15 @@ impl<T: Operations> Deref for StartedRequest<T> {
 impl<T: Operations> Drop for StartedRequest<T> {
     #[cold]
     fn drop(&mut self) {
-        // SAFETY: By the type invariant, it owns the request, which does not exist any more after.
+        // SAFETY: By the type invariant, `self` owns the request, which is not used after this.
         unsafe { bindings::blk_mq_end_request(self.as_raw(), BlkStatus::IOERR.as_raw()) };
     }
 }
 
-/// A request after [`StartedRequest::complete`](super::StartedRequest::complete), which has only to
-/// be ended.
+/// A request after [`StartedRequest::complete`](super::StartedRequest::complete), to be ended or
+/// requeued.
 ///
-/// Dropping it ends it with [`BlkStatus::IOERR`].
+/// Dropping it ends the request with [`BlkStatus::IOERR`].
 ///
 /// # Examples
 ///
@@ -405,13 +412,13 @@ pub struct CompletingRequest<T: Operations> {
     rq: NonNull<Request<T>>,
 }
 
-// SAFETY: A request may be ended anywhere, and the driver's data in it is `Send` and `Sync`.
+// SAFETY: A request may be ended by any thread, and the driver's data in it is `Send` and `Sync`.
 unsafe impl<T: Operations> Send for CompletingRequest<T> {}
 
 impl<T: Operations> CompletingRequest<T> {
     /// # Safety
     ///
-    /// The type invariant holds, and ownership goes to the result.
+    /// The type invariant holds, and the result takes ownership of the request.
     #[inline]
     pub(super) unsafe fn from_raw(rq: *mut bindings::request) -> Self {
         // INVARIANT: By the safety requirement.
@@ -421,24 +428,24 @@ impl<T: Operations> CompletingRequest<T> {
         }
     }
 
-    /// Gives up ownership, for C to take.
+    /// Passes ownership of the request to C.
     #[inline]
     fn into_raw(self) -> *mut bindings::request {
-        // SAFETY: By the type invariant, until C has it.
+        // SAFETY: By the type invariant, as C does not have the request yet.
         unsafe { ManuallyDrop::new(self).rq.as_ref() }.as_raw()
     }
 
     /// Ends the request.
     #[inline]
     pub fn end(self, result: BlkResult) {
-        // SAFETY: By the type invariant, which `into_raw` hands over.
+        // SAFETY: By the type invariant, `into_raw` passes on the ownership.
         unsafe { bindings::blk_mq_end_request(self.into_raw(), status::as_raw(result)) };
     }
 
-    /// Has the request queued again, which a worker does at once.
+    /// Puts the request on the requeue list and kicks the list.
     #[inline]
     pub fn requeue(self) {
-        // SAFETY: By the type invariant, which `into_raw` hands over.
+        // SAFETY: By the type invariant, `into_raw` passes on the ownership.
         unsafe { bindings::blk_requeue(self.into_raw()) };
     }
 }
@@ -448,7 +455,7 @@ impl<T: Operations> Deref for CompletingRequest<T> {
 
     #[inline]
     fn deref(&self) -> &Request<T> {
-        // SAFETY: By the type invariant, it owns the request.
+        // SAFETY: By the type invariant, `self` owns the request.
         unsafe { self.rq.as_ref() }
     }
 }
@@ -456,7 +463,7 @@ impl<T: Operations> Deref for CompletingRequest<T> {
 impl<T: Operations> Drop for CompletingRequest<T> {
     #[cold]
     fn drop(&mut self) {
-        // SAFETY: By the type invariant, it owns the request, which does not exist any more after.
+        // SAFETY: By the type invariant, `self` owns the request, which is not used after this.
         unsafe { bindings::blk_mq_end_request(self.as_raw(), BlkStatus::IOERR.as_raw()) };
     }
 }

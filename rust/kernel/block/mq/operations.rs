@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a driver writes to serve the requests of its disks.
+//! The callbacks that a block driver implements.
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
@@ -24,22 +24,22 @@ use crate::{
     prelude::*, //
 };
 
-/// The driver of a kind of disk: C's `struct blk_mq_ops`.
+/// The callbacks of a block driver: C's `struct blk_mq_ops`.
 ///
-/// An optional operation that is not implemented is not called.
+/// Optional callbacks that are not implemented are not called.
 ///
 /// # Examples
 ///
-/// A driver that ends its requests a millisecond late, which the [module](super) shows how to make
-/// a disk of:
+/// A driver that ends each request after a millisecond. The [module](super) has an example that
+/// creates a disk.
 ///
 /// ```
 /// use kernel::{block::mq::*, prelude::*, time::Delta};
 ///
-/// struct Late;
+/// struct Delayed;
 ///
 /// #[vtable]
-/// impl Operations for Late {
+/// impl Operations for Delayed {
 ///     type Context = NonBlocking;
 ///     type TagSetData = ();
 ///     type QueueData = ();
@@ -63,7 +63,7 @@ use crate::{
 ///     }
 /// }
 ///
-/// let tags = TagSet::<Late>::new(TagSetOptions::default(), Ok(()))?;
+/// let tags = TagSet::<Delayed>::new(TagSetOptions::default(), Ok(()))?;
 /// assert_eq!(tags.queue_counts(), QueueCounts::default());
 /// # Ok::<(), Error>(())
 /// ```
@@ -73,34 +73,34 @@ pub trait Operations: Sized + 'static {
     /// [`NonBlocking`](super::NonBlocking).
     type Context: Context;
 
-    /// What the driver keeps per tag set.
+    /// Driver data of a tag set.
     type TagSetData: Send + Sync + 'static;
 
-    /// What the driver keeps per disk. It is made before any callback for that disk, and dropped
-    /// after the last.
+    /// Driver data of a disk. It is initialised before the first callback for that disk, and
+    /// dropped after the last.
     type QueueData: Send + Sync + 'static;
 
-    /// What the driver keeps per hardware queue of a disk. It is made anew for all of them whenever
-    /// the number of queues changes; old ones may be dropped later than the new ones are made.
+    /// Driver data of a hardware queue of a disk. When the number of queues changes, it is
+    /// initialised anew for all queues. Old data may be dropped after the new data was initialised.
     type HwData: Send + Sync + 'static;
 
-    /// What the driver keeps per request. It is made with the request and lives across I/Os, so
-    /// what an earlier I/O left there is still there. Its alignment is at most that of C's `struct
-    /// request`, with which it fits into a page.
+    /// Driver data of a request: the PDU in C. It is initialised with the request and lives across
+    /// I/Os, so it keeps what an earlier I/O stored there. Its alignment is at most that of C's
+    /// `struct request`, and both together fit into a page.
     type RequestData: Send + Sync + 'static;
 
-    /// Whether requests have a timer in them: [`Timer`](super::Timer) or
-    /// [`NoTimer`](super::NoTimer).
+    /// Whether requests contain a timer: [`Timer`](super::Timer) or [`NoTimer`](super::NoTimer).
     type Timer: RequestTimer;
 
-    /// Makes the data of hardware queue `index` of the disk that has the data `queue`.
+    /// Initialises the driver data of hardware queue `index` of the disk with the data `queue`.
     ///
-    /// May sleep. An error fails the building of the disk, or a change to more queues. A queue that
-    /// was there before such a change is asked for twice, and then keeps the data that it had.
+    /// May sleep. After an error, the disk is not built, or the number of queues is not increased.
+    /// For a queue that existed before a change of the number, this is called a second time after
+    /// an error, and after another error the queue keeps its old data.
     ///
     /// # Examples
     ///
-    /// A driver whose queues cannot be made any more:
+    /// A driver whose queues cannot be initialised again:
     ///
     /// ```
     /// use kernel::{
@@ -109,19 +109,19 @@ pub trait Operations: Sized + 'static {
     ///     sync::{atomic, static_lock_class},
     /// };
     ///
-    /// struct Broken;
+    /// struct FailingInit;
     ///
     /// #[vtable]
-    /// impl Operations for Broken {
+    /// impl Operations for FailingInit {
     ///     type QueueData = atomic::Atomic<bool>;
     ///     type HwData = u32;
     ///
     ///     fn init_hw_queue(
-    ///         broken: &Self::QueueData,
+    ///         failing: &Self::QueueData,
     ///         _: &(),
     ///         index: u32,
     ///     ) -> impl PinInit<u32, Error> {
-    ///         if broken.load(atomic::Relaxed) {
+    ///         if failing.load(atomic::Relaxed) {
     ///             return Err(EIO);
     ///         }
     ///         Ok(index)
@@ -143,7 +143,7 @@ pub trait Operations: Sized + 'static {
     ///
     /// let reads = |read| QueueCounts { read, ..QueueCounts::default() };
     /// let options = TagSetOptions { queues: reads(2), ..TagSetOptions::default() };
-    /// let tags = TagSet::<Broken>::new(options, Ok(()))?;
+    /// let tags = TagSet::<FailingInit>::new(options, Ok(()))?;
     /// let disk = GenDiskBuilder::new(tags.clone(), static_lock_class!())
     ///     .build(c"rust_doc_broken", Ok(atomic::Atomic::new(false)))?
     ///     .add()?;
@@ -151,7 +151,7 @@ pub trait Operations: Sized + 'static {
     /// disk.queue_data().store(true, atomic::Relaxed);
     /// assert_eq!(tags.set_queue_counts(reads(3)), Err(ENOMEM));
     /// assert_eq!(tags.queue_counts(), reads(2));
-    /// // The one that is left keeps its data, and serves as before.
+    /// // The remaining queue keeps its data and still works.
     /// tags.set_queue_counts(reads(1))?;
     /// disk.queue_data().store(false, atomic::Relaxed);
     /// tags.set_queue_counts(reads(3))?;
@@ -163,77 +163,77 @@ pub trait Operations: Sized + 'static {
         index: u32,
     ) -> impl PinInit<Self::HwData, Error>;
 
-    /// Makes the data of a request.
+    /// Initialises the driver data of a request.
     ///
-    /// May sleep. It runs for every request of the tag set and of the I/O scheduler, and for the
-    /// one that each hardware queue has for flushes. That one is also made where nothing can be
-    /// undone any more, so this must not fail: what can fail belongs to the data of the tag set, or
-    /// to the first use.
+    /// May sleep. Called for every request of the tag set and of the I/O scheduler, and for the
+    /// flush request of each hardware queue. The flush request is also allocated at a point where C
+    /// cannot handle an error, so this must not fail: an initialisation that can fail belongs in
+    /// the data of the tag set, or in the first use.
     fn init_request(set: &Self::TagSetData) -> impl PinInit<Self::RequestData>;
 
-    /// Serves a request.
+    /// Queues a request.
     ///
-    /// `last` is false if more requests follow at once, in which case a driver with
-    /// [`commit_rqs`](Operations::commit_rqs) may wait for them before telling the hardware.
+    /// `last` is false if more requests follow immediately. A driver with
+    /// [`commit_rqs`](Operations::commit_rqs) may then wait for them before it notifies the
+    /// hardware.
     ///
-    /// A request that is refused is owned by the block layer again, which queues it again or fails
-    /// it depending on the status.
+    /// The block layer takes ownership of a rejected request. It requeues or fails the request,
+    /// depending on the status.
     fn queue_rq<'q>(rq: IdleRequest<'q, Self>, last: bool) -> QueueResult<'q, Self>;
 
-    /// Serves several requests of one disk, not all of one hardware queue.
+    /// Queues several requests of one disk, which may belong to different hardware queues.
     ///
-    /// What is left in the list, or put back, goes to [`queue_rq`](Operations::queue_rq) one by
-    /// one.
+    /// Requests that stay in the list, or are put back, are passed to
+    /// [`queue_rq`](Operations::queue_rq) one by one.
     fn queue_rqs<'q>(_rqs: &mut PlugList<'q, Self>) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Tells the hardware about requests that were queued with `last` false, since no more follow.
+    /// Notifies the hardware of requests that were queued with `last` false, when no more follow.
     fn commit_rqs(_hw: HwQueue<'_, Self>) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
     /// Ends a request after [`StartedRequest::complete`].
     ///
-    /// Runs in soft interrupt context, or directly in that of the caller of `complete`. Must not
-    /// sleep.
+    /// Runs in softirq context, or in the context of the caller of `complete`. Must not sleep.
     fn complete(_rq: CompletingRequest<Self>) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Goes on with a request after [`StartedRequest::delay`].
+    /// Called with a request when the timer of [`StartedRequest::delay`] expires.
     ///
-    /// Runs in hard interrupt context. Must not sleep.
+    /// Runs in hardirq context. Must not sleep.
     fn timer_expired(_rq: StartedRequest<Self>) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Goes on with requests that have waited in a [`DelayQueue`](super::DelayQueue).
+    /// Called with requests whose delay in a [`DelayQueue`](super::DelayQueue) has expired.
     ///
-    /// Runs in hard interrupt context. Must not sleep.
+    /// Runs in hardirq context. Must not sleep.
     fn delay_expired(_requests: RequestList<Self>) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Ends requests of a polled hardware queue that are done, and returns how many.
+    /// Ends finished requests of a polled hardware queue, and returns their number.
     ///
     /// Must not sleep.
     fn poll<'q>(_hw: HwQueue<'q, Self>, _batch: &mut IoCompletionBatch<'_, Self>) -> u32 {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Goes on after [`RequestQueue::start_timer`].
+    /// Called when the timer of [`RequestQueue::start_timer`] expires.
     ///
-    /// Runs in hard interrupt context. Must not sleep.
+    /// Runs in hardirq context. Must not sleep.
     fn queue_timer_expired(_queues: RequestQueue<'_, Self>) {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
-    /// Decides about a request that has not ended within the timeout of the tag set.
+    /// Handles a request that has not ended within the timeout of the tag set.
     ///
-    /// May sleep. It can run while the owner of the request ends it, so what it sees is the shared
-    /// view only; see [`TimedOutRequest`] for the ways to take the request over. Without that, the
-    /// answer is to ask for more time.
+    /// May sleep. It can run while the owner of the request ends it, so it gets a shared view only.
+    /// [`TimedOutRequest`] has the ways to take over the request. A driver that cannot take it over
+    /// resets its timer.
     fn timeout<'t>(_rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
         build_error!(VTABLE_DEFAULT_ERROR)
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The private part of a request, which follows C's `struct request` in memory.
+//! The PDU of a request: the driver's part, which follows C's `struct request` in memory.
 //!
-//! It holds the data of the driver and, if the driver asks for it, a timer. The timer is set up
-//! once with the request. Dropping it waits for its callback to return. The kernel crate's
-//! `HrTimer` cannot be used here, because it takes an owning pointer, which a request is not.
+//! It contains the driver's data and, if the driver requests it, a timer. The timer is set up once,
+//! with the request. Dropping it waits for its callback to return. The kernel crate's `HrTimer`
+//! cannot be used here, because it requires an owning pointer, which a request is not.
 //!
 //! C header: [`include/linux/hrtimer.h`](srctree/include/linux/hrtimer.h)
 
@@ -24,13 +24,14 @@ use crate::{
 };
 use core::mem::offset_of;
 
-/// The owner of a request that a handle, or code that holds it as one would, owns.
+/// The owner of a request that no [`PendingList`](super::PendingList) owns, and that was not left
+/// in flight.
 pub(super) const OWNER_HANDLE: u64 = 0;
-/// The owner of a request that was left in flight: it has none until it times out.
+/// The owner of a request that was left in flight, which has no owner until it times out.
 const OWNER_NONE: u64 = 1;
 
-/// The private part of a request: made in `init_request`, dropped in `exit_request`, the same for
-/// many I/Os in between.
+/// The PDU of a request. It is initialised in `init_request` and dropped in `exit_request`, and
+/// lives across I/Os.
 #[pin_data]
 pub(super) struct RequestPdu<T: Operations> {
     #[pin]
@@ -55,19 +56,19 @@ impl<T: Operations> RequestPdu<T> {
         })
     }
 
-    /// The command in which `timer` is.
+    /// Returns the PDU that contains `timer`.
     ///
     /// # Safety
     ///
-    /// `timer` points to the timer in a command.
+    /// `timer` points to the timer in a PDU.
     #[inline]
     pub(super) unsafe fn of_timer(timer: *mut bindings::hrtimer) -> *const Self {
-        // SAFETY: By the safety requirement, the result is in the same allocation: what C knows
-        // is the beginning of a `Timer`, by the invariants of that.
+        // SAFETY: By the safety requirement, the result is in the same allocation: by the
+        // invariants of `Timer`, C's timer is at its beginning.
         unsafe { timer.cast_const().byte_sub(offset_of!(Self, timer)).cast() }
     }
 
-    /// The driver's data.
+    /// Returns the driver's data.
     #[inline]
     pub(super) fn data(&self) -> &T::RequestData {
         &self.data
@@ -86,15 +87,15 @@ impl<T: Operations> RequestPdu<T> {
         self.owner.store(owner, Relaxed);
     }
 
-    /// Gives the request up until [`Self::try_take`].
+    /// Gives up ownership of the request until [`Self::try_take`].
     ///
-    /// What was done before is visible to the CPU that takes it.
+    /// Earlier memory accesses are visible to the CPU that takes the request.
     #[inline]
     pub(super) fn leave_in_flight(&self) {
         self.owner.store(OWNER_NONE, Release);
     }
 
-    /// Takes the request that was given up by [`Self::leave_in_flight`], if it was; only one caller
+    /// Takes ownership if the request was given up by [`Self::leave_in_flight`]. Only one caller
     /// succeeds.
     pub(super) fn try_take(&self) -> bool {
         self.owner() == OWNER_NONE
@@ -106,17 +107,17 @@ impl<T: Operations> RequestPdu<T> {
 }
 
 impl<T: Operations<Timer = Timer>> RequestPdu<T> {
-    /// The timer of the request.
+    /// Returns the timer of the request.
     #[inline]
     pub(super) fn timer(&self) -> &Timer {
         &self.timer
     }
 
-    /// The timer in the command at `this`.
+    /// Returns the timer in the PDU at `this`.
     ///
     /// # Safety
     ///
-    /// `this` points to a command.
+    /// `this` points to a PDU.
     #[inline]
     pub(super) unsafe fn raw_timer(this: *const Self) -> *const Timer {
         // SAFETY: By the safety requirement, for the field projection.
@@ -124,40 +125,41 @@ impl<T: Operations<Timer = Timer>> RequestPdu<T> {
     }
 }
 
-/// The size of a command in bytes, for C.
+/// Returns the size of the PDU in bytes, for C.
 pub(super) const fn cmd_size<T: Operations>() -> u32 {
-    // A request for flushes is made anew whenever the number of queues changes, where C cannot do
-    // without it. So a page is enough for it, as more in a row may not be there. That is also less
-    // than the 16 pages into which C puts several requests without a look at whether one fits.
+    // C allocates the flush request again whenever the number of queues changes, and cannot handle
+    // a failure there. A request with its PDU must therefore fit into a page, as a larger
+    // allocation may fail. This limit also keeps it below the 16 pages into which C packs several
+    // requests without checking whether one fits.
     const_assert!(size_of::<RequestPdu<T>>() <= PAGE_SIZE - size_of::<bindings::request>());
     size_of::<RequestPdu<T>>() as u32
 }
 
-/// The function that C calls when a timer expires.
+/// The timer callback.
 pub(super) type Callback =
     unsafe extern "C" fn(*mut bindings::hrtimer) -> bindings::hrtimer_restart;
 
-/// What a request asks of a [`RequestTimer`]; out of reach of drivers.
+/// The operations of a [`RequestTimer`] that drivers cannot call.
 pub trait TimerStorage: Sized {
-    /// Makes the timer, which will call `callback`.
+    /// Initialises the timer, which will call `callback`.
     fn new(callback: Callback) -> impl PinInit<Self>;
 }
 
-/// Whether requests have a timer in them; one of [`Timer`] or [`NoTimer`].
+/// Whether requests contain a timer: [`Timer`] or [`NoTimer`].
 ///
 /// # Examples
 ///
 /// ```
 /// use kernel::{block::mq::{Operations, StartedRequest, Timer}, time::Delta};
 ///
-/// /// Goes on in `Operations::timer_expired` of `T`.
-/// fn end_late<T: Operations<Timer = Timer>>(rq: StartedRequest<T>) {
+/// /// `Operations::timer_expired` of `T` will end the request.
+/// fn end_later<T: Operations<Timer = Timer>>(rq: StartedRequest<T>) {
 ///     rq.delay(Delta::from_micros(10));
 /// }
 /// ```
 pub trait RequestTimer: TimerStorage + 'static {}
 
-/// Requests have no timer.
+/// Requests contain no timer.
 pub struct NoTimer(());
 
 impl TimerStorage for NoTimer {
@@ -168,20 +170,20 @@ impl TimerStorage for NoTimer {
 
 impl RequestTimer for NoTimer {}
 
-/// Requests have a timer, so [`StartedRequest::delay`](super::StartedRequest::delay) can be called,
-/// and they can wait in a [`DelayQueue`](super::DelayQueue).
+/// Requests contain a timer, for [`StartedRequest::delay`](super::StartedRequest::delay) and
+/// [`DelayQueue`](super::DelayQueue).
 ///
 /// # Invariants
 ///
-/// `inner` is set up by `hrtimer_setup`. It comes first in memory, where `RequestPdu::of_timer`
-/// looks for the whole.
+/// `inner` is set up by `hrtimer_setup`. It is the first field in memory, as `RequestPdu::of_timer`
+/// requires.
 #[repr(C)]
 #[pin_data(PinnedDrop)]
 pub struct Timer {
     #[pin]
     inner: Opaque<bindings::hrtimer>,
-    /// When the request is due that waits in a `DelayQueue`, in nanoseconds. Only the owner of the
-    /// request looks at it.
+    /// The deadline of a request in a `DelayQueue`, in nanoseconds. Only the owner of the request
+    /// accesses it.
     deadline: Atomic<i64>,
 }
 
@@ -218,21 +220,21 @@ impl Timer {
         self.deadline.store(deadline, Relaxed);
     }
 
-    /// Starts the timer at `this`, which expires after `delay`, at once if that is negative.
+    /// Starts the timer at `this`, which expires after `delay`, or immediately if that is negative.
     ///
     /// # Safety
     ///
-    /// `this` points to a timer that is not running, and what its callback requires holds from now
-    /// on.
+    /// `this` points to a timer that is not active, and the safety requirements of its callback
+    /// hold from now on.
     #[inline]
     pub(super) unsafe fn start(this: *const Self, delay: Delta) {
         // SAFETY: By the safety requirement, for the field projection.
         let timer = Opaque::cast_into(unsafe { &raw const (*this).inner });
-        // C adds the delay to the time of now, and takes a sum that is less for an overflow: it
-        // would never expire.
+        // C adds the delay to the current time. A negative delay would look like an overflow there,
+        // and the timer would never expire.
         let delay = delay.as_nanos().max(0);
-        // SAFETY: By the safety requirements. The callback may run before this returns; then the
-        // timer is still allocated, because dropping it waits for C to be done with it.
+        // SAFETY: By the safety requirements. The callback may run before this returns, but the
+        // timer is still allocated then, because dropping it waits until C has released it.
         unsafe {
             bindings::hrtimer_start_range_ns(
                 timer,
@@ -247,8 +249,8 @@ impl Timer {
 #[pinned_drop]
 impl PinnedDrop for Timer {
     fn drop(self: Pin<&mut Self>) {
-        // A request that goes is not in flight, so the timer does not run; but the callback that
-        // ended the last I/O may not have returned yet.
+        // A request that is freed is not in flight, so the timer is not pending. But the callback
+        // that ended the last I/O may not have returned yet.
         //
         // SAFETY: By the type invariant.
         unsafe { bindings::hrtimer_cancel(self.inner.get()) };

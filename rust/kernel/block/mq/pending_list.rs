@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A list of requests that may time out where they are.
+//! A list of started requests that can time out while they are in it.
 //!
-//! When all requests of a long list time out, each is taken out of its middle. So that takes no
-//! longer than from its ends: the list is linked both ways, and a request knows the number of the
-//! list that it is in. Numbers do not come again, so what a request knows of a list which it has
-//! left does no harm.
+//! When all requests of a long list time out, each is removed from the middle of the list. To make
+//! this as fast as a removal at the ends, the list is doubly linked, and each request stores the
+//! number of the list that owns it. Numbers are not reused, so a number that a request still stores
+//! after it has left a list is harmless.
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
@@ -39,27 +39,28 @@ use core::{
     },
 };
 
-/// How many numbers a list takes at once, so that lists seldom meet at [`NEXT_NUMBER`].
+/// How many numbers a list reserves at once, to avoid contention on [`NEXT_NUMBER`].
 const NUMBERS_PER_LIST: u64 = 1 << 20;
 
-/// The first number that no list has taken. It does not come round.
+/// The first number that no list has reserved. A 64-bit counter does not wrap around while the
+/// system runs.
 static NEXT_NUMBER: Atomic<u64> = Atomic::new(NUMBERS_PER_LIST);
 
-/// Where `rq` links to the one before.
+/// Returns a pointer to the link from `rq` to its predecessor.
 ///
 /// # Safety
 ///
-/// `rq` is in a list, or is put there.
+/// `rq` is in a list, or is being added to one.
 #[inline]
 unsafe fn prev_link(rq: *mut bindings::request) -> *mut *mut bindings::request {
     const OFFSET: usize = offset_of!(bindings::request, __bindgen_anon_1.queuelist.prev);
-    // SAFETY: By the safety requirement, it is a request, which has this field.
+    // SAFETY: By the safety requirement, `rq` is a request, which has this field.
     let link = unsafe { rq.byte_add(OFFSET) };
-    // C's lists would have a pointer to the field here; this list is not for C.
+    // C's lists store a pointer to a list head here. This list is never passed to C.
     link.cast()
 }
 
-/// The request that `rq` links back to, or null.
+/// Returns the predecessor of `rq`, or null.
 ///
 /// # Safety
 ///
@@ -68,27 +69,28 @@ unsafe fn prev_link(rq: *mut bindings::request) -> *mut *mut bindings::request {
 unsafe fn prev(rq: *mut bindings::request) -> *mut bindings::request {
     // SAFETY: By the safety requirement.
     let link = unsafe { prev_link(rq) };
-    // SAFETY: By the safety requirement, the link is set, and nothing else writes it.
+    // SAFETY: By the safety requirement, the link is initialised, and nothing else writes it.
     unsafe { link.read() }
 }
 
-/// Links `rq` back to `prev`.
+/// Sets the predecessor of `rq` to `prev`.
 ///
 /// # Safety
 ///
-/// `rq` is in a list, or is put there, and the caller may change the list.
+/// `rq` is in a list, or is being added to one, and the caller may change the list.
 #[inline]
 unsafe fn set_prev(rq: *mut bindings::request, prev: *mut bindings::request) {
     // SAFETY: By the safety requirement.
     let link = unsafe { prev_link(rq) };
-    // SAFETY: By the safety requirement; a driver may use this field of a request it owns.
+    // SAFETY: By the safety requirement. A driver may use this field of a request that it owns.
     unsafe { link.write(prev) };
 }
 
-/// A list of requests that the driver has started, which may time out in it.
+/// A list of started requests that can time out while they are in it.
 ///
-/// It is not synchronised; put it under a lock. It never fails, and takes no memory but its head.
-/// Dropping it ends all requests in it with [`BlkStatus::IOERR`](crate::block::BlkStatus::IOERR).
+/// It is not synchronised and belongs under a lock. It is linked through the requests, so its
+/// operations do not allocate memory. Dropping it ends all requests in it with
+/// [`BlkStatus::IOERR`](crate::block::BlkStatus::IOERR).
 ///
 /// # Examples
 ///
@@ -101,21 +103,21 @@ unsafe fn set_prev(rq: *mut bindings::request, prev: *mut bindings::request) {
 ///     sync::SpinLock,
 /// };
 ///
-/// /// What the driver keeps for each hardware queue: the requests that the device works on.
-/// struct Working<T: Operations>(SpinLock<PendingList<T>>);
+/// /// Driver data of a hardware queue: the requests that the device is working on.
+/// struct InFlight<T: Operations>(SpinLock<PendingList<T>>);
 ///
-/// fn begin<T: Operations<HwData = Working<T>>>(hw: HwQueue<'_, T>, rq: StartedRequest<T>) {
+/// fn begin<T: Operations<HwData = InFlight<T>>>(hw: HwQueue<'_, T>, rq: StartedRequest<T>) {
 ///     hw.data().0.lock().push_back(rq);
 /// }
 ///
-/// fn finish_first<T: Operations<HwData = Working<T>>>(hw: HwQueue<'_, T>) {
+/// fn finish_first<T: Operations<HwData = InFlight<T>>>(hw: HwQueue<'_, T>) {
 ///     let first = hw.data().0.lock().pop_front();
 ///     if let Some(rq) = first {
 ///         rq.end(Ok(()));
 ///     }
 /// }
 ///
-/// fn timeout<'t, T: Operations<HwData = Working<T>>>(
+/// fn timeout<'t, T: Operations<HwData = InFlight<T>>>(
 ///     rq: TimedOutRequest<'t, T>,
 /// ) -> TimeoutAction<'t> {
 ///     let taken = rq.hw_queue().data().0.lock().remove(rq);
@@ -124,7 +126,7 @@ unsafe fn set_prev(rq: *mut bindings::request, prev: *mut bindings::request) {
 ///             rq.end(Err(BlkStatus::TIMEOUT));
 ///             done
 ///         }
-///         // It was finished at the last moment.
+///         // Another CPU has just finished it.
 ///         Err(rq) => rq.reset_timer(),
 ///     }
 /// }
@@ -132,10 +134,10 @@ unsafe fn set_prev(rq: *mut bindings::request, prev: *mut bindings::request) {
 ///
 /// # Invariants
 ///
-/// It owns the requests in it, as [`StartedRequest`] would. They are linked by [`prev`] as by
-/// `rq_next`, the other way round. Their owner is `number`, and no other request has that owner: no
-/// other list ever has this number, and this list has it during one period only, at the start and
-/// end of which it is empty. The numbers from `number` up to `end` are its own.
+/// It owns the requests in it, as [`StartedRequest`] would. They are linked by `rq_next`, and in
+/// the reverse direction by [`prev`]. Their owner is `number`, and no other request has that owner:
+/// no other list ever has this number, and this list has it during one period only, at the start
+/// and end of which it is empty. The numbers from `number` up to `end` are its own.
 pub struct PendingList<T: Operations> {
     list: RawList,
     number: u64,
@@ -143,14 +145,14 @@ pub struct PendingList<T: Operations> {
     _requests: PhantomData<StartedRequest<T>>,
 }
 
-// SAFETY: It owns requests that are `Send`.
+// SAFETY: The list owns requests that are `Send`.
 unsafe impl<T: Operations> Send for PendingList<T> {}
 
 impl<T: Operations> PendingList<T> {
-    /// Makes an empty list.
+    /// Creates an empty list.
     pub fn new() -> Self {
         let number = NEXT_NUMBER.fetch_add(NUMBERS_PER_LIST, Relaxed);
-        // INVARIANT: There is none, and no other list gets these numbers.
+        // INVARIANT: The list is empty, and no other list gets these numbers.
         Self {
             list: RawList::new(),
             number,
@@ -159,13 +161,13 @@ impl<T: Operations> PendingList<T> {
         }
     }
 
-    /// Whether no request is in the list.
+    /// Returns whether the list is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The last request, or null.
+    /// Returns the last request, or null.
     #[inline]
     fn last(&self) -> *mut bindings::request {
         if self.list.is_empty() {
@@ -184,7 +186,7 @@ impl<T: Operations> PendingList<T> {
     unsafe fn set_owner(rq: *mut bindings::request, owner: u64) {
         // SAFETY: By the safety requirement.
         let pdu = unsafe { Request::<T>::pdu_of(Request::cast_from(rq)) };
-        // SAFETY: By the safety requirement, the private part is there.
+        // SAFETY: By the safety requirement, the PDU is initialised.
         unsafe { &*pdu }.set_owner(owner);
     }
 
@@ -193,23 +195,23 @@ impl<T: Operations> PendingList<T> {
     pub fn push_back(&mut self, rq: StartedRequest<T>) {
         let rq = rq.into_inner().as_ptr().cast();
         let last = self.last();
-        // SAFETY: `into_inner` gave up the request, which is put into the list here.
+        // SAFETY: `into_inner` gave up the request, which is being added to the list.
         unsafe { set_prev(rq, last) };
         // SAFETY: As above.
         unsafe { Self::set_owner(rq, self.number) };
         // INVARIANT: It is linked, and its owner is set.
         //
-        // SAFETY: As above; a request that a `StartedRequest` owns is in no list.
+        // SAFETY: As above. A request that a `StartedRequest` owned is in no list.
         unsafe { self.list.push_back(rq) };
     }
 
-    /// Moves all requests of `other` behind those of this list, each of which it looks at.
+    /// Moves all requests of `other` to the end of this list, in time linear in their number.
     #[inline]
     pub fn append(&mut self, other: &mut RequestList<T>) {
         let other = other.as_raw();
         let (mut last, mut rq) = (self.last(), other.head);
         while !rq.is_null() {
-            // SAFETY: `other` owns the request, which is put into this list below.
+            // SAFETY: `other` owns the request, which is being added to this list.
             unsafe { set_prev(rq, last) };
             // SAFETY: As above.
             unsafe { Self::set_owner(rq, self.number) };
@@ -221,7 +223,7 @@ impl<T: Operations> PendingList<T> {
         self.list.append(other);
     }
 
-    /// Takes the first request.
+    /// Removes and returns the first request.
     #[inline]
     pub fn pop_front(&mut self) -> Option<StartedRequest<T>> {
         let rq = self.list.pop_front()?;
@@ -231,29 +233,29 @@ impl<T: Operations> PendingList<T> {
         }
         // SAFETY: By the type invariant, the list owned the request.
         unsafe { Self::set_owner(rq, OWNER_HANDLE) };
-        // SAFETY: As above; it is not null.
+        // SAFETY: As above, so it is not null.
         let rq = unsafe { NonNull::new_unchecked(Request::cast_from(rq)) };
         // SAFETY: By the type invariant, the list owned the request, which is in no list now.
         Some(unsafe { StartedRequest::from_raw(rq) })
     }
 
-    /// Takes all requests, in order.
+    /// Removes and returns all requests, in order.
     #[inline]
     pub fn take(&mut self) -> RequestList<T> {
         if !self.list.is_empty() {
             self.renumber();
         }
-        // INVARIANT: The list that is left is empty. What is taken has the old number, which this
-        // list does not have any more.
+        // INVARIANT: This list is now empty. The removed requests store the old number, which this
+        // list no longer has.
         let taken = mem::replace(&mut self.list, RawList::new());
         // SAFETY: By the type invariant, this list owned the requests.
         unsafe { RequestList::from_raw(taken) }
     }
 
-    /// Gives the list, which is about to be empty, another number.
+    /// Gives the list, which is about to become empty, another number.
     #[inline]
     fn renumber(&mut self) {
-        // INVARIANT: A number of its own, or of a new supply that no other list gets.
+        // INVARIANT: The number is one of its own, or one of a new range that no other list gets.
         self.number += 1;
         if self.number == self.end {
             self.number = NEXT_NUMBER.fetch_add(NUMBERS_PER_LIST, Relaxed);
@@ -261,11 +263,12 @@ impl<T: Operations> PendingList<T> {
         }
     }
 
-    /// Takes over a request that timed out, with the answer that it does not time out again.
+    /// Removes a request that timed out, and takes it over. The second value is what
+    /// [`Operations::timeout`] must return.
     ///
     /// # Errors
     ///
-    /// Fails if the request is not in this list.
+    /// Returns the request if it is not in this list.
     pub fn remove<'t>(
         &mut self,
         rq: TimedOutRequest<'t, T>,
@@ -283,18 +286,18 @@ impl<T: Operations> PendingList<T> {
         if before.is_null() {
             self.list.head = after;
         } else {
-            // SAFETY: By the type invariant, the list owns the one before.
+            // SAFETY: By the type invariant, the list owns the predecessor.
             unsafe { RawList::set_next(before, after) };
         }
         if after.is_null() {
             self.list.tail = before;
         } else {
-            // SAFETY: By the type invariant, the list owns the one behind.
+            // SAFETY: By the type invariant, the list owns the successor.
             unsafe { set_prev(after, before) };
         }
-        // INVARIANT: Those around it are linked to each other.
+        // INVARIANT: The predecessor and the successor are linked to each other.
         //
-        // SAFETY: The list owned the request, and gives it to this caller.
+        // SAFETY: The list owned the request, and passes ownership to the caller.
         unsafe { Self::set_owner(raw, OWNER_HANDLE) };
         // SAFETY: As above.
         Ok(unsafe { rq.take_over() })

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The requests that a driver is given at once.
+//! A list of requests that C queues at once.
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
@@ -13,14 +13,14 @@ use super::{
 use crate::bindings;
 use core::marker::PhantomData;
 
-/// The requests that [`Operations::queue_rqs`] is given.
+/// The list of requests that is passed to [`Operations::queue_rqs`].
 ///
 /// # Examples
 ///
 /// ```
 /// use kernel::block::mq::{Operations, PlugList};
 ///
-/// /// What `queue_rqs` would do if it was not implemented.
+/// /// Does the same as C without `queue_rqs`.
 /// fn one_by_one<'q, T: Operations>(rqs: &mut PlugList<'q, T>) {
 ///     while let Some(rq) = rqs.pop() {
 ///         let last = rqs.is_empty();
@@ -33,21 +33,21 @@ use core::marker::PhantomData;
 ///
 /// # Invariants
 ///
-/// It owns the requests in both lists, which were given to the callback `'q` and are not started.
+/// It owns the requests in both lists, which were passed to the callback `'q` and are not started.
 pub struct PlugList<'q, T: Operations> {
-    /// Those to come.
+    /// Requests to be popped.
     next: RawList,
-    /// Those that go to `queue_rq` next.
+    /// Requests to be passed to `queue_rq` after the callback.
     retry: RawList,
     _requests: PhantomData<IdleRequest<'q, T>>,
 }
 
 impl<'q, T: Operations> PlugList<'q, T> {
-    /// Calls `f` with the requests in `list`, where those that are left are put back.
+    /// Calls `f` with the requests in `list`, then puts back those that are left.
     ///
     /// # Safety
     ///
-    /// The caller owns the requests in `list`, is in the callback `'q` and may write the list.
+    /// The caller owns the requests in `list`, runs in the callback `'q`, and may write the list.
     #[inline]
     pub(super) unsafe fn with_raw(list: *mut bindings::rq_list, f: impl FnOnce(&mut Self)) {
         // INVARIANT: By the safety requirement.
@@ -63,7 +63,7 @@ impl<'q, T: Operations> PlugList<'q, T> {
         unsafe { this.retry.put(list) };
     }
 
-    /// Takes the next request.
+    /// Removes and returns the next request.
     #[inline]
     pub fn pop(&mut self) -> Option<IdleRequest<'q, T>> {
         let rq = self.next.pop_front()?;
@@ -71,21 +71,21 @@ impl<'q, T: Operations> PlugList<'q, T> {
         Some(unsafe { IdleRequest::from_raw(rq) })
     }
 
-    /// Whether no request is left to take.
+    /// Returns whether no request is left to pop.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.next.is_empty()
     }
 
-    /// Puts back a request that was rejected.
+    /// Puts back a rejected request.
     ///
-    /// If its status says that it is to be queued again, it goes to
-    /// [`Operations::queue_rq`] after this callback, else it ends with that status.
+    /// If its status means that it is retried, it is passed to [`Operations::queue_rq`] after this
+    /// callback. Otherwise it ends with that status.
     #[inline]
     pub fn push_back(&mut self, rejected: RejectedRequest<'q, T>) {
         if rejected.status().is_retried() {
             let (rq, _) = rejected.into_raw();
-            // INVARIANT: It was taken from this list, as `'q` shows.
+            // INVARIANT: By its lifetime `'q`, the request was popped from this list.
             // SAFETY: `into_raw` gave up the request.
             unsafe { self.retry.push_back(rq) };
         }

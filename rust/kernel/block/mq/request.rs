@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A request as its owner sees it, in whatever state.
+//! A request in any state.
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
@@ -27,7 +27,7 @@ use core::{
     ptr::NonNull, //
 };
 
-/// What a request asks for: C's `enum req_op`.
+/// The operation of a request: C's `enum req_op`.
 ///
 /// # Examples
 ///
@@ -50,13 +50,13 @@ pub enum Op {
     Read,
     /// Write sectors.
     Write,
-    /// Make all that was written before survive a loss of power.
+    /// Write the cache of the disk to stable storage.
     Flush,
-    /// Forget sectors.
+    /// Discard sectors.
     Discard,
-    /// Erase sectors so that their content cannot be recovered.
+    /// Discard sectors so that their content cannot be recovered.
     SecureErase,
-    /// Make sectors zero.
+    /// Write zeroes to sectors.
     WriteZeroes,
     /// Write sectors at the write pointer of a zone.
     ZoneAppend,
@@ -64,13 +64,13 @@ pub enum Op {
     ZoneOpen,
     /// Close a zone.
     ZoneClose,
-    /// Make a zone full.
+    /// Transition a zone to full.
     ZoneFinish,
-    /// Make a zone empty.
+    /// Reset the write pointer of a zone.
     ZoneReset,
-    /// Make all zones empty.
+    /// Reset the write pointers of all zones.
     ZoneResetAll,
-    /// Something this kernel knows, and this list does not.
+    /// Any other operation.
     Other(u8),
 }
 
@@ -95,7 +95,7 @@ impl Op {
     }
 }
 
-/// A request as its owner sees it: C's `struct request` with the driver's data behind it.
+/// A request: C's `struct request`, followed by the driver's PDU.
 ///
 /// # Examples
 ///
@@ -118,17 +118,17 @@ pub struct Request<T: Operations> {
 }
 
 impl<T: Operations> Request<T> {
-    /// The request of which `raw` is the beginning.
+    /// Converts a pointer to C's request.
     #[inline]
     pub(super) fn cast_from(raw: *mut bindings::request) -> *mut Self {
-        // C looks for the private part directly behind its own.
+        // C expects the PDU directly after `struct request`.
         const_assert!(offset_of!(Self, pdu) == size_of::<bindings::request>());
-        // C aligns the allocation for its own part only.
+        // C aligns the allocation for `struct request` only.
         const_assert!(align_of::<Self>() == align_of::<bindings::request>());
         raw.cast()
     }
 
-    /// Where the private part of the request at `this` is.
+    /// Returns a pointer to the PDU of the request at `this`.
     ///
     /// # Safety
     ///
@@ -139,11 +139,11 @@ impl<T: Operations> Request<T> {
         unsafe { &raw mut (*this).pdu }
     }
 
-    /// The request in which `pdu` is the private part.
+    /// Returns the request that contains `pdu`.
     ///
     /// # Safety
     ///
-    /// `pdu` points to the private part of a request.
+    /// `pdu` points to the PDU of a request.
     #[inline]
     pub(super) unsafe fn of_pdu(pdu: *const RequestPdu<T>) -> NonNull<Self> {
         // SAFETY: By the safety requirement, the result is in the same allocation.
@@ -152,13 +152,13 @@ impl<T: Operations> Request<T> {
         unsafe { NonNull::new_unchecked(this.cast::<Self>().cast_mut()) }
     }
 
-    /// The request for C.
+    /// Returns a pointer to C's request.
     #[inline]
     pub(crate) fn as_raw(&self) -> *mut bindings::request {
         self.raw.get()
     }
 
-    /// What the request asks for.
+    /// Returns the operation.
     #[inline]
     pub fn op(&self) -> Op {
         // The operation is the lowest byte.
@@ -167,7 +167,7 @@ impl<T: Operations> Request<T> {
 
     #[inline]
     fn flags(&self) -> bindings::blk_opf_t {
-        // SAFETY: By the type invariant; it is not written elsewhere.
+        // SAFETY: By the type invariant. Nothing else writes the field.
         unsafe { (*self.as_raw()).cmd_flags }
     }
 
@@ -176,95 +176,97 @@ impl<T: Operations> Request<T> {
         self.flags() & (1 << flag) != 0
     }
 
-    /// Whether a write is to go past the cache of the disk.
+    /// Returns whether a write must reach stable storage before it ends.
     #[inline]
     pub fn is_fua(&self) -> bool {
         self.has(bindings::req_flag_bits___REQ_FUA)
     }
 
-    /// Whether a task waits for the request.
+    /// Returns whether a task waits for the request.
     #[inline]
     pub fn is_sync(&self) -> bool {
         self.op() == Op::Read || self.has(bindings::req_flag_bits___REQ_SYNC)
     }
 
-    /// Whether the request would rather fail with
-    /// [`BlkStatus::AGAIN`](crate::block::BlkStatus::AGAIN) than wait.
+    /// Returns whether the request must fail with
+    /// [`BlkStatus::AGAIN`](crate::block::BlkStatus::AGAIN) instead of waiting.
     #[inline]
     pub fn is_nowait(&self) -> bool {
         self.has(bindings::req_flag_bits___REQ_NOWAIT)
     }
 
-    /// Whether the completion is polled for.
+    /// Returns whether the completion is polled.
     #[inline]
     pub fn is_polled(&self) -> bool {
         self.has(bindings::req_flag_bits___REQ_POLLED)
     }
 
-    /// The first sector.
+    /// Returns the first sector.
     #[inline]
     pub fn sector(&self) -> Sector {
-        // SAFETY: By the type invariant; it is not written elsewhere.
+        // SAFETY: By the type invariant. Nothing else writes the field.
         Sector(unsafe { (*self.as_raw()).__sector })
     }
 
-    /// The length.
+    /// Returns the length in sectors.
     #[inline]
     pub fn sectors(&self) -> Sectors {
         Sectors::from_bytes(u64::from(self.bytes()))
     }
 
-    /// The length in bytes.
+    /// Returns the length in bytes.
     #[inline]
     pub fn bytes(&self) -> u32 {
-        // SAFETY: By the type invariant; it is not written elsewhere.
+        // SAFETY: By the type invariant. Nothing else writes the field.
         unsafe { (*self.as_raw()).__data_len }
     }
 
-    /// The tag: a number that no other request of the same hardware queue, or of the tag set if all
-    /// queues share the tags, has while this one is with the driver.
+    /// Returns the tag: a number that is unique among the requests in flight of the hardware queue,
+    /// or of the tag set if all queues share the tags.
     #[inline]
     pub fn tag(&self) -> u32 {
-        // SAFETY: By the type invariant; it is not written elsewhere.
+        // SAFETY: By the type invariant. Nothing else writes the field.
         unsafe { (*self.as_raw()).tag as u32 }
     }
 
-    /// Whether the user wants the request to time out: the knob is `io-timeout-fail` of the disk.
+    /// Returns whether the request should be made to time out, by the `io-timeout-fail` attribute
+    /// of the disk.
     ///
-    /// It counts how often it is asked. Without `CONFIG_FAIL_IO_TIMEOUT` it is never true.
+    /// Each call counts as an attempt for the fault injection. Without `CONFIG_FAIL_IO_TIMEOUT` the
+    /// result is always false.
     #[inline]
     pub fn should_fake_timeout(&self) -> bool {
         // SAFETY: By the type invariant, the request has a disk.
         cfg!(CONFIG_FAIL_IO_TIMEOUT) && unsafe { bindings::blk_fake_timeout(self.as_raw()) }
     }
 
-    /// What the driver keeps for the request.
+    /// Returns the driver data of the request.
     #[inline]
     pub fn data(&self) -> &T::RequestData {
         self.pdu.data()
     }
 
-    /// What the driver keeps for the disk.
+    /// Returns the driver data of the disk.
     #[inline]
     pub fn queue_data(&self) -> &T::QueueData {
-        // SAFETY: By the type invariant; nothing else writes it.
+        // SAFETY: By the type invariant. Nothing else writes the field.
         let queue = unsafe { (*self.as_raw()).q };
         // SAFETY: By the type invariant, the request has a disk of this driver, which was built
-        // with data of this type, and does not go before the request has ended.
+        // with data of this type, and which is not removed before the request has ended.
         unsafe { DiskData::<T>::of_queue(queue) }.data()
     }
 
-    /// The hardware queue that the request was given to.
+    /// Returns the hardware queue of the request.
     #[inline]
     pub fn hw_queue(&self) -> HwQueue<'_, T> {
         // SAFETY: By the type invariant, a request that the driver owns has a hardware queue, of a
-        // disk of this driver. The disk cannot go before the request has ended.
+        // disk of this driver. The disk is not removed before the request has ended.
         unsafe { HwQueue::of_request(self.as_raw()) }
     }
 }
 
 impl<T: Operations<Timer = Timer>> Request<T> {
-    /// The timer in the request.
+    /// Returns the timer in the request.
     #[inline]
     pub(super) fn timer(&self) -> &Timer {
         self.pdu.timer()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A list of requests, linked through the requests themselves.
+//! An intrusive list of requests.
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
@@ -26,8 +26,8 @@ use core::{
 ///
 /// # Invariants
 ///
-/// `head` is null, or the first of a chain of requests that are linked by `rq_next`, and whose last
-/// is `tail`, which links to null. The links are not followed or changed elsewhere.
+/// `head` is null, or the first of a chain of requests that are linked by `rq_next`. The last of
+/// them is `tail`, whose link is null. Nothing else reads or changes the links.
 pub(super) struct RawList {
     pub(super) head: *mut bindings::request,
     pub(super) tail: *mut bindings::request,
@@ -36,18 +36,18 @@ pub(super) struct RawList {
 impl RawList {
     #[inline]
     pub(super) const fn new() -> Self {
-        // INVARIANT: Empty.
+        // INVARIANT: The list is empty.
         Self {
             head: ptr::null_mut(),
             tail: ptr::null_mut(),
         }
     }
 
-    /// Takes all requests out of `list`.
+    /// Removes all requests from `list`.
     ///
     /// # Safety
     ///
-    /// `list` is valid, the caller may write it, and owns the requests in it.
+    /// `list` is valid, and the caller may write it and owns the requests in it.
     #[inline]
     pub(super) unsafe fn take(list: *mut bindings::rq_list) -> Self {
         // SAFETY: By the safety requirement.
@@ -61,7 +61,7 @@ impl RawList {
         }
     }
 
-    /// Leaves all requests in `list`, where there is none.
+    /// Moves all requests to `list`, which must be empty.
     ///
     /// # Safety
     ///
@@ -81,19 +81,19 @@ impl RawList {
         self.head.is_null()
     }
 
-    /// Where `rq` links to the next.
+    /// Returns a pointer to the link from `rq` to its successor.
     ///
     /// # Safety
     ///
-    /// `rq` is in the list, or is put there.
+    /// `rq` is in the list, or is being added to it.
     #[inline]
     unsafe fn link(rq: *mut bindings::request) -> *mut *mut bindings::request {
         const OFFSET: usize = offset_of!(bindings::request, __bindgen_anon_1.rq_next);
-        // SAFETY: By the safety requirement, it is a request, which has this field.
+        // SAFETY: By the safety requirement, `rq` is a request, which has this field.
         unsafe { rq.byte_add(OFFSET) }.cast()
     }
 
-    /// The request that `rq` links to, or null.
+    /// Returns the successor of `rq`, or null.
     ///
     /// # Safety
     ///
@@ -102,20 +102,20 @@ impl RawList {
     pub(super) unsafe fn next(rq: *mut bindings::request) -> *mut bindings::request {
         // SAFETY: By the safety requirement.
         let link = unsafe { Self::link(rq) };
-        // SAFETY: By the safety requirement, the link is set, and nothing else writes it.
+        // SAFETY: By the safety requirement, the link is initialised, and nothing else writes it.
         unsafe { link.read() }
     }
 
-    /// Links `rq` to `next`.
+    /// Sets the successor of `rq` to `next`.
     ///
     /// # Safety
     ///
-    /// `rq` is in the list, or is put there, and the caller may change the list.
+    /// `rq` is in the list, or is being added to it, and the caller may change the list.
     #[inline]
     pub(super) unsafe fn set_next(rq: *mut bindings::request, next: *mut bindings::request) {
         // SAFETY: By the safety requirement.
         let link = unsafe { Self::link(rq) };
-        // SAFETY: By the safety requirement; a driver may use this field of a request it owns.
+        // SAFETY: By the safety requirement. A driver may use this field of a request that it owns.
         unsafe { link.write(next) };
     }
 
@@ -123,10 +123,10 @@ impl RawList {
     ///
     /// # Safety
     ///
-    /// The caller owns `rq`, which is in no list, and gives it up.
+    /// The caller owns `rq`, which is in no list, and passes ownership to this list.
     #[inline]
     pub(super) unsafe fn push_back(&mut self, rq: *mut bindings::request) {
-        // SAFETY: By the safety requirement, `rq` is put into the list here.
+        // SAFETY: By the safety requirement, `rq` is being added to the list.
         unsafe { Self::set_next(rq, ptr::null_mut()) };
         if self.head.is_null() {
             self.head = rq;
@@ -134,26 +134,27 @@ impl RawList {
             // SAFETY: By the type invariant, the list owns its tail.
             unsafe { Self::set_next(self.tail, rq) };
         }
-        // INVARIANT: `rq` is linked to by the one that was last, and links to nothing.
+        // INVARIANT: The previous tail links to `rq`, and the link of `rq` is null.
         self.tail = rq;
     }
 
-    /// Takes the first request, which the caller owns then.
+    /// Removes and returns the first request, which the caller then owns.
     #[inline]
     pub(super) fn pop_front(&mut self) -> Option<*mut bindings::request> {
         let rq = self.head;
         if rq.is_null() {
             return None;
         }
-        // INVARIANT: The chain goes on behind its head. `tail` does not matter if it does not.
+        // INVARIANT: The chain continues after its head, or is empty, in which case `tail` is not
+        // used.
         // SAFETY: By the type invariant, the list owns its head.
         self.head = unsafe { Self::next(rq) };
-        // SAFETY: As above; the list does not follow the link any more.
+        // SAFETY: As above. The list no longer reads the link.
         unsafe { Self::set_next(rq, ptr::null_mut()) };
         Some(rq)
     }
 
-    /// Moves all requests of `other` behind those of `self`.
+    /// Moves all requests of `other` to the end of `self`.
     #[inline]
     pub(super) fn append(&mut self, other: &mut Self) {
         if other.is_empty() {
@@ -171,11 +172,11 @@ impl RawList {
     }
 }
 
-/// A list of requests that the driver has started.
+/// A list of started requests.
 ///
-/// A request is in one list at most, and a list takes no memory but its head, so it never fails. It
-/// is not synchronised; put it under a lock. Where requests stay until they may time out, a
-/// [`PendingList`](super::PendingList) is for them.
+/// A request is in at most one list. The list is linked through the requests, so its operations do
+/// not allocate memory. It is not synchronised and belongs under a lock. Requests that can time out
+/// while they are in a list belong in a [`PendingList`](super::PendingList).
 ///
 /// # Examples
 ///
@@ -197,7 +198,8 @@ impl RawList {
 /// }
 /// ```
 ///
-/// Dropping it ends all requests in it with [`BlkStatus::IOERR`](crate::block::BlkStatus::IOERR).
+/// Dropping the list ends all requests in it with
+/// [`BlkStatus::IOERR`](crate::block::BlkStatus::IOERR).
 ///
 /// # Invariants
 ///
@@ -207,21 +209,21 @@ pub struct RequestList<T: Operations> {
     _requests: PhantomData<StartedRequest<T>>,
 }
 
-// SAFETY: It owns requests that are `Send`.
+// SAFETY: The list owns requests that are `Send`.
 unsafe impl<T: Operations> Send for RequestList<T> {}
 
 impl<T: Operations> RequestList<T> {
-    /// Makes an empty list.
+    /// Creates an empty list.
     #[inline]
     pub const fn new() -> Self {
-        // INVARIANT: There is none.
+        // INVARIANT: The list is empty.
         Self {
             list: RawList::new(),
             _requests: PhantomData,
         }
     }
 
-    /// Makes a list of what is in `list`.
+    /// Creates a list of the requests in `list`.
     ///
     /// # Safety
     ///
@@ -235,13 +237,13 @@ impl<T: Operations> RequestList<T> {
         }
     }
 
-    /// What is in the list, all of which may be taken.
+    /// Returns the raw list, from which the caller may remove all requests.
     #[inline]
     pub(super) fn as_raw(&mut self) -> &mut RawList {
         &mut self.list
     }
 
-    /// Whether no request is in the list.
+    /// Returns whether the list is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
@@ -252,34 +254,34 @@ impl<T: Operations> RequestList<T> {
     pub fn push_back(&mut self, rq: StartedRequest<T>) {
         let rq = rq.into_inner().as_ptr().cast();
         // INVARIANT: `into_inner` gave up the request.
-        // SAFETY: As above; a request that a `StartedRequest` owns is in no list.
+        // SAFETY: As above. A request that a `StartedRequest` owned is in no list.
         unsafe { self.list.push_back(rq) };
     }
 
-    /// Takes the first request.
+    /// Removes and returns the first request.
     #[inline]
     pub fn pop_front(&mut self) -> Option<StartedRequest<T>> {
         let rq = self.list.pop_front()?;
-        // SAFETY: By the type invariant, it was a request of the list, hence not null.
+        // SAFETY: By the type invariant, `rq` was a request of the list, hence not null.
         let rq = unsafe { NonNull::new_unchecked(Request::cast_from(rq)) };
         // SAFETY: By the type invariant, the list owned the request, which is in no list now.
         Some(unsafe { StartedRequest::from_raw(rq) })
     }
 
-    /// Looks at the first request.
+    /// Returns a reference to the first request.
     #[inline]
     pub fn front(&self) -> Option<&Request<T>> {
         // SAFETY: By the type invariant, the list owns the request while it is borrowed.
         unsafe { Request::cast_from(self.list.head).as_ref() }
     }
 
-    /// Moves all requests of `other` behind those of this list.
+    /// Moves all requests of `other` to the end of this list.
     #[inline]
     pub fn append(&mut self, other: &mut Self) {
         self.list.append(&mut other.list);
     }
 
-    /// Takes all requests, in order.
+    /// Removes and returns all requests, in order.
     #[inline]
     pub fn take(&mut self) -> Self {
         mem::replace(self, Self::new())

@@ -22,16 +22,16 @@ use core::{
     ptr::NonNull, //
 };
 
-/// What is to become of a request that timed out: C's `enum blk_eh_timer_return`.
+/// The result of a timeout handler: C's `enum blk_eh_timer_return`.
 ///
-/// There are two. [`TimedOutRequest::reset_timer`] asks for more time. The other says that the
-/// request has timed out for good, after which C does not ask again; it comes with the request,
-/// from [`TimedOutRequest::try_take`] or
-/// [`PendingList::remove`](super::PendingList::remove). So a request that still has another
-/// owner, or none, never goes without a timer.
+/// There are two. [`TimedOutRequest::reset_timer`] returns the first, which restarts the timeout.
+/// The second means that the driver has handled the timeout, and C does not call the handler again.
+/// It is returned together with ownership of the request, by [`TimedOutRequest::try_take`] or
+/// [`PendingList::remove`](super::PendingList::remove). Therefore, the timeout of a request that
+/// still has another owner, or none, is never stopped.
 ///
-/// Each answer is sound, whatever has become of the request: C sets its timer, and marks it, before
-/// it puts the reference to it.
+/// Both results are sound, even if the request has ended since: C sets its timer, and marks it,
+/// before it drops its reference to the request.
 #[must_use = "the timeout handler returns it"]
 pub struct TimeoutAction<'t> {
     answer: bindings::blk_eh_timer_return,
@@ -44,11 +44,11 @@ impl TimeoutAction<'_> {
     }
 }
 
-/// A request that took too long.
+/// A request that timed out.
 ///
-/// Its owner may be ending it at this moment, so nothing that ending changes can be read. It can be
-/// taken over if it was left in flight, by [`Self::try_take`], or in a list, by
-/// [`PendingList::remove`](super::PendingList::remove).
+/// Its owner may be ending it at the same time, so fields that change when it ends cannot be read.
+/// A request that was left in flight can be taken over by [`Self::try_take`], and a request in a
+/// list by [`PendingList::remove`](super::PendingList::remove).
 ///
 /// # Examples
 ///
@@ -61,7 +61,7 @@ impl TimeoutAction<'_> {
 ///             rq.end(Err(BlkStatus::TIMEOUT));
 ///             done
 ///         }
-///         // Its owner is working on it.
+///         // Its owner is still working on it.
 ///         Err(rq) => rq.reset_timer(),
 ///     }
 /// }
@@ -70,8 +70,8 @@ impl TimeoutAction<'_> {
 /// # Invariants
 ///
 /// For `'t`, the caller of the timeout handler holds a reference to the request, so that its tag is
-/// not used again, its data is not dropped and its disk does not go. When the handler was called,
-/// the request was started, and `queue_rq` had returned since.
+/// not reused, its data is not dropped and its disk is not removed. When the handler was called,
+/// the request had been started, and `queue_rq` had returned since.
 pub struct TimedOutRequest<'t, T: Operations> {
     rq: NonNull<Request<T>>,
     _callback: Invariant<'t>,
@@ -90,16 +90,16 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
         }
     }
 
-    /// The request.
+    /// Returns a pointer to C's request.
     pub(super) fn as_ptr(&self) -> *mut bindings::request {
         self.rq.as_ptr().cast()
     }
 
-    /// The private part of the request.
+    /// Returns the PDU of the request.
     fn pdu(&self) -> &RequestPdu<T> {
         // SAFETY: By the type invariant, the request is valid.
         let pdu = unsafe { Request::pdu_of(self.rq.as_ptr()) };
-        // SAFETY: As above. Nothing has exclusive access to the private part.
+        // SAFETY: As above. Nothing has exclusive access to the PDU.
         unsafe { &*pdu }
     }
 
@@ -108,37 +108,38 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
         self.pdu().owner()
     }
 
-    /// The tag of the request, for messages: the owner may be requeueing it under another.
+    /// Returns the tag of the request, for messages only: it changes if the owner requeues the
+    /// request.
     pub fn tag(&self) -> u32 {
         // SAFETY: By the type invariant, the request is valid.
         let tag = unsafe { &raw const (*self.as_ptr()).tag };
-        // SAFETY: As above. Others may write the field, so it is read once.
+        // SAFETY: As above. The field may be written concurrently, so it is read once.
         unsafe { tag.read_volatile() as u32 }
     }
 
-    /// What the driver keeps for the request.
+    /// Returns the driver data of the request.
     pub fn data(&self) -> &T::RequestData {
         self.pdu().data()
     }
 
-    /// What the driver keeps for the disk.
+    /// Returns the driver data of the disk.
     pub fn queue_data(&self) -> &T::QueueData {
         self.hw_queue().queue_data()
     }
 
-    /// The hardware queue that the request was given to, which stays for the whole callback.
+    /// Returns the hardware queue of the request, which is valid for the whole callback.
     pub fn hw_queue(&self) -> HwQueue<'t, T> {
-        // SAFETY: By the type invariant, the request keeps its hardware queue until the reference
-        // to it is put, and the disk does not go before, nor the data of either.
+        // SAFETY: By the type invariant, the request has its hardware queue until the reference to
+        // it is dropped. Before that, the disk is not removed, and the data of neither is dropped.
         unsafe { HwQueue::of_request(self.as_ptr()) }
     }
 
-    /// Takes over a request that was left in flight, with the answer that it does not time out
-    /// again.
+    /// Takes over a request that was left in flight. The second value is what
+    /// [`Operations::timeout`] must return.
     ///
     /// # Errors
     ///
-    /// Fails if it was not left in flight, or has been taken over.
+    /// Returns the request if it was not left in flight, or was already taken over.
     pub fn try_take(self) -> Result<(OverdueRequest<T>, TimeoutAction<'t>), Self> {
         if self.pdu().try_take() {
             // SAFETY: `leave_in_flight` gave up a started request, and only one `try_take` gets it.
@@ -148,11 +149,11 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
         }
     }
 
-    /// Makes it the caller's.
+    /// Passes ownership of the request to the caller.
     ///
     /// # Safety
     ///
-    /// The caller takes over a request that a [`StartedRequest`] has owned.
+    /// The caller takes ownership of a request that a [`StartedRequest`] has owned.
     pub(super) unsafe fn take_over(self) -> (OverdueRequest<T>, TimeoutAction<'t>) {
         let done = TimeoutAction {
             answer: bindings::blk_eh_timer_return_BLK_EH_DONE,
@@ -163,7 +164,7 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
         (OverdueRequest(rq), done)
     }
 
-    /// Gives the request the same time again.
+    /// Restarts the timeout of the request.
     pub fn reset_timer(self) -> TimeoutAction<'t> {
         TimeoutAction {
             answer: bindings::blk_eh_timer_return_BLK_EH_RESET_TIMER,
@@ -172,10 +173,10 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
     }
 }
 
-/// A request that was taken over because it took too long.
+/// A request that was taken over after it timed out.
 ///
-/// C does not ask about it again. So it can only be ended or queued again: were it left in flight,
-/// nothing would ever bring it back. Dropping it ends it with
+/// C does not call the timeout handler for it again, so it can only be ended or requeued: if it was
+/// left in flight, nothing could take it over again. Dropping it ends the request with
 /// [`BlkStatus::IOERR`](crate::block::BlkStatus::IOERR).
 ///
 /// # Examples
@@ -183,7 +184,7 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
 /// ```
 /// use kernel::block::{mq::{Operations, OverdueRequest}, BlkStatus};
 ///
-/// fn once_more<T: Operations>(rq: OverdueRequest<T>, lost: bool) {
+/// fn retry_or_fail<T: Operations>(rq: OverdueRequest<T>, lost: bool) {
 ///     if lost {
 ///         rq.requeue();
 ///     } else {
@@ -195,18 +196,18 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
 pub struct OverdueRequest<T: Operations>(StartedRequest<T>);
 
 impl<T: Operations> OverdueRequest<T> {
-    /// Ends the request, as [`StartedRequest::end`].
+    /// Ends the request, like [`StartedRequest::end`].
     pub fn end(self, result: BlkResult) {
         self.0.end(result);
     }
 
-    /// Has [`Operations::complete`] called, as [`StartedRequest::complete`].
+    /// Completes the request, like [`StartedRequest::complete`].
     pub fn complete(self) {
         self.0.complete();
     }
 
-    /// Has the request queued again, as [`StartedRequest::requeue`]. When it is started then, its
-    /// time begins anew.
+    /// Requeues the request, like [`StartedRequest::requeue`]. Starting it again restarts its
+    /// timeout.
     pub fn requeue(self) {
         self.0.requeue();
     }

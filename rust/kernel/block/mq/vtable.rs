@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The functions that C calls, which call the driver.
+//! The table of callbacks that C calls: a driver's `struct blk_mq_ops`.
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
@@ -35,8 +35,8 @@ use core::{
 
 /// The `blk_mq_ops` of a driver.
 ///
-/// The callbacks share one safety requirement: C calls them through this table, with what the
-/// header promises, for a tag set or disk that was made with this table.
+/// The callbacks share one safety requirement: C calls them through this table, with arguments as
+/// the header promises, for a tag set or disk that was allocated with this table.
 pub(super) struct Vtable<T: Operations>(PhantomData<T>);
 
 impl<T: Operations> Vtable<T> {
@@ -93,16 +93,16 @@ impl<T: Operations> Vtable<T> {
         _hctx: *mut bindings::blk_mq_hw_ctx,
         data: *const bindings::blk_mq_queue_data,
     ) -> bindings::blk_status_t {
-        // SAFETY: C lends `data` to this callback.
+        // SAFETY: `data` is valid for this callback.
         let rq = unsafe { (*data).rq };
-        // SAFETY: C gives the driver a request that is not started, and is in a read section of
-        // RCU, or of the tag set's SRCU, around this callback.
+        // SAFETY: C passes ownership of a request that is not started, and calls this in a
+        // read-side critical section of RCU, or of the tag set's SRCU.
         let rq = unsafe { IdleRequest::from_raw(rq) };
-        // SAFETY: C lends `data` to this callback.
+        // SAFETY: `data` is valid for this callback.
         let last = unsafe { (*data).last };
         context::run::<T::Context, _>(|| match T::queue_rq(rq, last) {
             Ok(()) => bindings::BLK_STS_OK as bindings::blk_status_t,
-            // C owns the request again, and it is this one: there is no other of this lifetime.
+            // C owns the request again. It is the same request, because no other has this lifetime.
             Err(rejected) => rejected.into_raw().1.as_raw(),
         })
     }
@@ -112,8 +112,8 @@ impl<T: Operations> Vtable<T> {
     /// See [`Vtable`].
     unsafe extern "C" fn queue_rqs(list: *mut bindings::rq_list) {
         context::run::<T::Context, _>(|| {
-            // SAFETY: C gives the driver the requests in the list, and takes back those that are
-            // left. It is in a read section as in `queue_rq`.
+            // SAFETY: C passes ownership of the requests in the list, and takes back those that are
+            // left. It calls this in a read-side critical section as for `queue_rq`.
             unsafe { PlugList::with_raw(list, T::queue_rqs) }
         })
     }
@@ -122,10 +122,11 @@ impl<T: Operations> Vtable<T> {
     ///
     /// See [`Vtable`].
     unsafe extern "C" fn commit_rqs(hctx: *mut bindings::blk_mq_hw_ctx) {
-        // SAFETY: C has a hardware queue here, which is not null.
+        // SAFETY: C passes a hardware queue, which is not null.
         let hctx = unsafe { NonNull::new_unchecked(hctx) };
-        // SAFETY: C is in a read section as in `queue_rq`, before which the queue was initialised,
-        // so neither its data nor that of the disk is dropped before this returns.
+        // SAFETY: C calls this in a read-side critical section as for `queue_rq`. The queue was
+        // initialised before that, so neither its data nor that of the disk is dropped before this
+        // returns.
         let hw = unsafe { HwQueue::from_raw(hctx) };
         context::run::<T::Context, _>(|| T::commit_rqs(hw))
     }
@@ -134,21 +135,21 @@ impl<T: Operations> Vtable<T> {
     ///
     /// See [`Vtable`].
     unsafe extern "C" fn complete(rq: *mut bindings::request) {
-        // SAFETY: C gives back what `StartedRequest::complete` gave it.
+        // SAFETY: C passes back a request that `StartedRequest::complete` gave up.
         T::complete(unsafe { CompletingRequest::from_raw(rq) })
     }
 
     /// # Safety
     ///
-    /// C calls it for a timer in a request that [`StartedRequest::delay`] has started.
+    /// C calls this for a timer in a request that [`StartedRequest::delay`] has started.
     unsafe extern "C" fn timer_expired(timer: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
         // SAFETY: By the safety requirement.
         let pdu = unsafe { RequestPdu::<T>::of_timer(timer) };
-        // SAFETY: By the safety requirement, it is the private part of a request.
+        // SAFETY: By the safety requirement, it is the PDU of a request.
         let rq = unsafe { Request::of_pdu(pdu) };
         // SAFETY: `delay` gave up ownership to this callback.
         let rq = unsafe { StartedRequest::from_raw(rq) };
-        // Every driver has this function; `delay` is only for those that have the other.
+        // This function exists for every driver, but `delay` only for drivers with `timer_expired`.
         if T::HAS_TIMER_EXPIRED {
             T::timer_expired(rq);
         }
@@ -157,14 +158,14 @@ impl<T: Operations> Vtable<T> {
 
     /// # Safety
     ///
-    /// C calls it for the timer of a disk that [`RequestQueue::start_timer`] has started.
+    /// C calls this for the timer of a disk that [`RequestQueue::start_timer`] has started.
     pub(super) unsafe extern "C" fn queue_timer_expired(
         timer: *mut bindings::hrtimer,
     ) -> bindings::hrtimer_restart {
         // SAFETY: By the safety requirement.
         let queue = unsafe { DiskData::<T>::queue_of(timer) };
-        // SAFETY: By the safety requirement. The timer is cancelled, which waits for this callback,
-        // before the disk goes.
+        // SAFETY: By the safety requirement. Before the disk is freed, the timer is cancelled,
+        // which waits for this callback.
         let queues = unsafe { RequestQueue::from_raw(queue) };
         if T::HAS_QUEUE_TIMER_EXPIRED {
             T::queue_timer_expired(queues);
@@ -176,8 +177,8 @@ impl<T: Operations> Vtable<T> {
     ///
     /// See [`Vtable`].
     unsafe extern "C" fn timeout(rq: *mut bindings::request) -> bindings::blk_eh_timer_return {
-        // SAFETY: C holds a reference to the request, as it found it through its tag, and has
-        // waited for `queue_rq` to return.
+        // SAFETY: C holds a reference to the request, which it found by its tag, and has waited for
+        // `queue_rq` to return.
         let rq = unsafe { TimedOutRequest::from_raw(rq) };
         memalloc_noio(|| T::timeout(rq).as_raw())
     }
@@ -189,14 +190,17 @@ impl<T: Operations> Vtable<T> {
         hctx: *mut bindings::blk_mq_hw_ctx,
         batch: *mut bindings::io_comp_batch,
     ) -> c_int {
-        // A task that polls may remember the index of a queue from before their number changed.
+        // A task that polls may use the index of a queue that was removed by a change of their
+        // number.
         let Some(hctx) = NonNull::new(hctx) else {
             return 0;
         };
-        // SAFETY: C holds a reference to the use of the disk, so that its queues do not go.
+        // SAFETY: C holds a reference to `q_usage_counter`, so the hardware queues of the disk are
+        // not removed.
         let hw = unsafe { HwQueue::from_raw(hctx) };
         let ended = memalloc_noio(|| match NonNull::new(batch) {
-            // SAFETY: C lends it to this callback, and ends what is in it afterwards.
+            // SAFETY: The batch is valid for this callback, and C ends the requests in it
+            // afterwards.
             Some(batch) => T::poll(hw, unsafe { IoCompletionBatch::from_raw(batch) }),
             None => T::poll(hw, &mut IoCompletionBatch::new()),
         });
@@ -211,21 +215,23 @@ impl<T: Operations> Vtable<T> {
         shared: *mut c_void,
         index: c_uint,
     ) -> c_int {
-        // SAFETY: C hands on the `driver_data` of the tag set, which outlives its queues.
+        // SAFETY: C passes the `driver_data` of the tag set, which outlives its hardware queues.
         let shared = unsafe { &*shared.cast::<TagSetInner<T>>() };
-        // SAFETY: C initialises a hardware queue, which has a queue.
+        // SAFETY: C is initialising a hardware queue, which has a request queue.
         let queue = unsafe { (*hctx).queue };
-        // SAFETY: The queue is that of a disk, whose data was there before, and outlives it.
+        // SAFETY: The request queue is that of a disk, whose data was initialised before it and
+        // outlives it.
         let queue = unsafe { DiskData::<T>::of_queue(queue) }.data();
         shared.reserves.revoke();
         from_result(|| {
             let make = || T::init_hw_queue(queue, &shared.data, index);
-            // It may be one of old that was not started since it was stopped. It is not run, as it
+            // C may reuse a hardware queue that is still stopped. This does not run it, because it
             // has no requests.
             //
-            // SAFETY: C initialises the queue, so it is allocated. Its disk is new, or frozen.
+            // SAFETY: C is initialising the hardware queue, so it is allocated. Its disk is new, or
+            // frozen.
             unsafe { bindings::blk_mq_start_stopped_hw_queue(hctx, true) };
-            // SAFETY: As above. The queue has its index, and C serves no requests on it.
+            // SAFETY: As above. The index of the queue is set, and C dispatches no requests to it.
             memalloc_noio(|| unsafe { shared.retired.install(hctx, make) })?;
             Ok(0)
         })
@@ -235,17 +241,17 @@ impl<T: Operations> Vtable<T> {
     ///
     /// See [`Vtable`].
     unsafe extern "C" fn exit_hctx(hctx: *mut bindings::blk_mq_hw_ctx, index: c_uint) {
-        // SAFETY: C exits a hardware queue, which has a queue.
+        // SAFETY: C is exiting a hardware queue, which has a request queue.
         let queue = unsafe { (*hctx).queue };
-        // SAFETY: As above; that has a tag set.
+        // SAFETY: As above. The request queue has a tag set.
         let set = unsafe { (*queue).tag_set };
-        // SAFETY: The tag set outlives its queues.
+        // SAFETY: The tag set outlives its hardware queues.
         let shared = unsafe { TagSetInner::<T>::from_raw(set) };
         // SAFETY: C calls this once for each success of `init_hctx`, when no request can enter the
-        // queue any more.
+        // hardware queue any more.
         unsafe { shared.retired.retire(hctx) };
-        // During a change, C goes on with making the queue again, or the next one. It calls
-        // `init_hctx` when it has the memory.
+        // During a change of the number of queues, C next allocates this queue again, or another
+        // one. After the allocation it calls `init_hctx`, which revokes the access.
         if shared.maps.is_requested(index) {
             shared.reserves.grant();
         }
@@ -260,14 +266,13 @@ impl<T: Operations> Vtable<T> {
         _hw_queue: c_uint,
         _node: c_int,
     ) -> c_int {
-        // SAFETY: C initialises a request of the tag set.
+        // SAFETY: C is initialising a request of the tag set.
         let shared = unsafe { TagSetInner::<T>::from_raw(set) };
         memalloc_noio(|| {
             let init = RequestPdu::<T>::new(Self::timer_expired, T::init_request(&shared.data));
-            // SAFETY: C initialises a request.
+            // SAFETY: C is initialising a request.
             let pdu = unsafe { Request::pdu_of(Request::cast_from(rq)) };
-            // SAFETY: The private part is allocated, as `cmd_size` says, and not initialised. It
-            // does not move.
+            // SAFETY: The PDU is allocated, by `cmd_size`, and not initialised. It does not move.
             unsafe { pin_init::raw_init(pdu, init) }
         });
         0
@@ -282,7 +287,7 @@ impl<T: Operations> Vtable<T> {
         _hw_queue: c_uint,
     ) {
         memalloc_noio(|| {
-            // SAFETY: C exits a request.
+            // SAFETY: C is exiting a request.
             let pdu = unsafe { Request::<T>::pdu_of(Request::cast_from(rq)) };
             // SAFETY: C calls this once for each `init_request`, for a request that is not in use.
             unsafe { pdu.drop_in_place() }
@@ -293,11 +298,12 @@ impl<T: Operations> Vtable<T> {
     ///
     /// See [`Vtable`].
     unsafe extern "C" fn map_queues(set: *mut bindings::blk_mq_tag_set) {
-        // SAFETY: C asks for the maps of a tag set.
+        // SAFETY: C requests the maps of a tag set.
         let shared = unsafe { TagSetInner::<T>::from_raw(set) };
-        // After a failure, when C has exited what it had made.
+        // Also revokes the access after a failure, when C has exited the queues that it had
+        // initialised.
         shared.reserves.revoke();
-        // SAFETY: As above. C does not use the maps meanwhile.
+        // SAFETY: As above. C does not use the maps during this call.
         unsafe { shared.maps.apply(set) };
     }
 }
