@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What C's queue of a disk points to: the driver's data of the disk, next to a timer.
+//! The data of a request queue: that of the driver, next to a timer.
 //!
 //! C header: [`include/linux/hrtimer.h`](srctree/include/linux/hrtimer.h)
 
@@ -29,34 +29,35 @@ use core::{
     },
 };
 
-/// The function that C calls when the timer expires.
+/// The timer callback.
 pub(super) type Callback =
     unsafe extern "C" fn(*mut bindings::hrtimer) -> bindings::hrtimer_restart;
 
-/// The driver's data of a disk, with the timer behind [`Operations::queue_timer_expired`].
+/// The driver's data of a disk, with the timer for [`Operations::queue_timer_expired`]: C's
+/// `queuedata`.
 ///
 /// # Invariants
 ///
-/// `timer` is set up by `hrtimer_setup`. While it runs, `queue` points to a queue that is valid,
-/// and was made with this. `queue_update` is that of the tag set of the disk.
-// The data comes first, so that a pointer to all of it is one to the data.
+/// `timer` is set up by `hrtimer_setup`. While it is active, `queue` points to a valid queue that
+/// was allocated with this data. `queue_update` is that of the tag set of the disk.
+// `data` is the first field, so that a pointer to this struct is also a pointer to `data`.
 #[repr(C)]
 #[pin_data(PinnedDrop)]
 pub(crate) struct DiskData<T: Operations> {
     #[pin]
     data: T::QueueData,
     queue_update: Arc<QueueUpdate>,
-    /// Whether nothing stops the hardware queues any more.
+    /// Whether `RequestQueue::stop` is disabled.
     stop_disabled: Atomic<bool>,
     queue: Atomic<*mut bindings::request_queue>,
     #[pin]
     timer: Opaque<bindings::hrtimer>,
 }
 
-// SAFETY: C's timer belongs to no thread, and the driver's data is `Send`.
+// SAFETY: C's timer is not bound to a thread, and the driver's data is `Send`.
 unsafe impl<T: Operations> Send for DiskData<T> {}
 
-// SAFETY: C locks the timer, and the driver's data is `Sync`.
+// SAFETY: C synchronises the timer, and the driver's data is `Sync`.
 unsafe impl<T: Operations> Sync for DiskData<T> {}
 
 impl<T: Operations> DiskData<T> {
@@ -70,7 +71,7 @@ impl<T: Operations> DiskData<T> {
             queue_update,
             stop_disabled: Atomic::new(false),
             queue: Atomic::new(ptr::null_mut()),
-            // INVARIANT: Set up here, and not running.
+            // INVARIANT: Set up here, and not active.
             timer <- Opaque::ffi_init(|slot| {
                 // SAFETY: `slot` is valid, and is pinned until `Drop` has cancelled the timer.
                 unsafe {
@@ -85,51 +86,52 @@ impl<T: Operations> DiskData<T> {
         }? Error)
     }
 
-    /// What `queue` was made with.
+    /// Returns the data that `queue` was allocated with.
     ///
     /// # Safety
     ///
-    /// `queue` is valid, and was made with a `DiskData<T>` that is not dropped for `'a`.
+    /// `queue` is valid, and was allocated with a `DiskData<T>` that is not dropped for `'a`.
     #[inline]
     pub(super) unsafe fn of_queue<'a>(queue: *const bindings::request_queue) -> &'a Self {
-        // SAFETY: By the safety requirement; C does not change the field.
+        // SAFETY: By the safety requirement. C does not change the field.
         let data = unsafe { (*queue).queuedata };
-        // SAFETY: By the safety requirement, it points to what the queue was made with.
+        // SAFETY: By the safety requirement, it points to the data that the queue was allocated
+        // with.
         unsafe { &*data.cast_const().cast() }
     }
 
-    /// The driver's data.
+    /// Returns the driver's data.
     #[inline]
     pub(crate) fn data(&self) -> &T::QueueData {
         &self.data
     }
 
-    /// What keeps the hardware queues of the disk.
+    /// Returns the protection of the disk's hardware queues against updates.
     pub(super) fn queue_update(&self) -> &QueueUpdate {
         &self.queue_update
     }
 
-    /// Whether nothing stops the hardware queues any more.
+    /// Returns whether `RequestQueue::stop` is disabled.
     pub(super) fn is_stop_disabled(&self) -> bool {
         self.stop_disabled.load(Relaxed)
     }
 
-    /// From the next grace period of RCU on, nothing stops the hardware queues any more.
+    /// Disables `RequestQueue::stop`, with effect after the next RCU grace period.
     pub(super) fn disable_stop(&self) {
         self.stop_disabled.store(true, Relaxed);
     }
 
-    /// Starts the timer, or starts it anew, to expire after `delay`.
+    /// Starts or restarts the timer, which expires after `delay`.
     ///
     /// # Safety
     ///
-    /// `queue` was made with this. It is valid until [`Self::cancel_timer`] is called, after which
-    /// this is not.
+    /// `queue` was allocated with this data. It is valid until [`Self::cancel_timer`] is called.
+    /// This function is not called after that.
     pub(super) unsafe fn start_timer(&self, queue: NonNull<bindings::request_queue>, delay: Delta) {
-        // INVARIANT: By the safety requirement. There is but one such queue.
+        // INVARIANT: By the safety requirement. Only one queue was allocated with this data.
         self.queue.store(queue.as_ptr(), Relaxed);
-        // SAFETY: By the type invariant. C locks the timer against its callback, other tasks that
-        // start it, and cancelling it.
+        // SAFETY: By the type invariant. C synchronises this with the timer callback, with other
+        // tasks that start the timer, and with cancelling it.
         unsafe {
             bindings::hrtimer_start_range_ns(
                 self.timer.get(),
@@ -140,23 +142,24 @@ impl<T: Operations> DiskData<T> {
         };
     }
 
-    /// The queue for which the timer was started that is at `timer`.
+    /// Returns the queue for which the timer at `timer` was started.
     ///
     /// # Safety
     ///
-    /// `timer` is the timer in a `DiskData<T>`, and has expired.
+    /// `timer` is the timer in a `DiskData<T>`, and it has expired.
     pub(super) unsafe fn queue_of(
         timer: *mut bindings::hrtimer,
     ) -> NonNull<bindings::request_queue> {
         // SAFETY: By the safety requirement, the result is in the same allocation.
         let this = unsafe { timer.byte_sub(offset_of!(Self, timer)) }.cast::<Self>();
-        // SAFETY: By the safety requirement, it is a `DiskData<T>`, which is only ever shared.
+        // SAFETY: By the safety requirement, it is a `DiskData<T>`, to which only shared references
+        // exist.
         let this = unsafe { &*this };
-        // SAFETY: By the type invariant, it is valid, hence not null.
+        // SAFETY: By the type invariant, the queue is valid, hence not null.
         unsafe { NonNull::new_unchecked(this.queue.load(Relaxed)) }
     }
 
-    /// Stops the timer, and waits for its callback.
+    /// Cancels the timer, and waits for its callback.
     pub(crate) fn cancel_timer(&self) {
         // SAFETY: By the type invariant.
         unsafe { bindings::hrtimer_cancel(self.timer.get()) };
@@ -166,7 +169,7 @@ impl<T: Operations> DiskData<T> {
 #[pinned_drop]
 impl<T: Operations> PinnedDrop for DiskData<T> {
     fn drop(self: Pin<&mut Self>) {
-        // It does not run any more; but on a kernel that checks, C wants to know that it goes.
+        // The timer is no longer active, but debug objects must be told before its memory is freed.
         self.cancel_timer();
     }
 }

@@ -37,7 +37,7 @@ use core::{
 ///     sync::SpinLock,
 /// };
 ///
-/// /// What the driver keeps for each hardware queue: the requests that are to be polled for.
+/// /// Driver data of a hardware queue: requests to be polled.
 /// struct Polled<T: Operations>(SpinLock<RequestList<T>>);
 ///
 /// fn keep<T: Operations<HwData = Polled<T>>>(hw: HwQueue<'_, T>, rq: StartedRequest<T>) {
@@ -79,7 +79,7 @@ impl<'q, T: Operations> HwQueue<'q, T> {
         }
     }
 
-    /// The hardware queue that `rq` was given to.
+    /// Returns the hardware queue of `rq`.
     ///
     /// # Safety
     ///
@@ -94,57 +94,59 @@ impl<'q, T: Operations> HwQueue<'q, T> {
         unsafe { Self::from_raw(hctx) }
     }
 
-    /// C's queue of the disk.
+    /// Returns C's request queue of the disk.
     #[inline]
     fn queue(self) -> *mut bindings::request_queue {
         // SAFETY: By the type invariant.
         unsafe { (*self.hctx.as_ptr()).queue }
     }
 
-    /// The index of the queue among those of its disk.
+    /// Returns the index of the queue in its disk.
     #[inline]
     pub fn index(self) -> u32 {
         // SAFETY: By the type invariant.
         unsafe { (*self.hctx.as_ptr()).queue_num }
     }
 
-    /// What the queue is for.
+    /// Returns the type of the queue.
     #[inline]
     pub fn queue_type(self) -> QueueType {
         // SAFETY: By the type invariant.
         QueueType::from_raw(unsafe { (*self.hctx.as_ptr()).type_ })
     }
 
-    /// What the driver keeps for this queue.
+    /// Returns the driver data of the queue.
     #[inline]
     pub fn data(self) -> &'q T::HwData {
         // SAFETY: By the type invariant.
         let node = unsafe { (*self.hctx.as_ptr()).driver_data }.cast::<HwDataNode<T>>();
-        // SAFETY: By the type invariant, `init_hctx` has set it, as `DeferredFree::install` does,
+        // SAFETY: By the type invariant, `init_hctx` has set it through `DeferredFree::install`,
         // and the node is not dropped for `'q`.
         unsafe { &(*node).data }
     }
 
-    /// All hardware queues of the disk.
+    /// Returns the request queue of the disk.
     #[inline]
     pub fn request_queue(self) -> RequestQueue<'q, T> {
-        // SAFETY: By the type invariant, this is a queue of a disk, so that is not null.
+        // SAFETY: By the type invariant, this is a hardware queue of a disk, so its request queue
+        // is not null.
         let queue = unsafe { NonNull::new_unchecked(self.queue()) };
-        // SAFETY: By the type invariant, the data of the disk is not dropped for `'q`. A disk that
-        // is removed waits for its callbacks before it cancels the timer.
+        // SAFETY: By the type invariant, the data of the disk is not dropped for `'q`. The removal
+        // of a disk waits for the callbacks before it cancels the timer.
         unsafe { RequestQueue::from_raw(queue) }
     }
 
-    /// What the driver keeps for the disk.
+    /// Returns the driver data of the disk.
     #[inline]
     pub fn queue_data(self) -> &'q T::QueueData {
-        // SAFETY: By the type invariant, this is a queue of a disk that was built with data of this
-        // type, which is not dropped for `'q`.
+        // SAFETY: By the type invariant, this is a hardware queue of a disk that was built with
+        // data of this type, which is not dropped for `'q`.
         unsafe { DiskData::<T>::of_queue(self.queue()) }.data()
     }
 }
 
-/// A hardware queue as C knows it even while it is taken down and made again.
+/// The identity of a hardware queue, which stays the same when C exits the queue and initialises it
+/// again.
 #[derive(Clone, Copy, PartialEq)]
 struct HwQueueId {
     queue: *const bindings::request_queue,
@@ -154,7 +156,7 @@ struct HwQueueId {
 impl HwQueueId {
     /// # Safety
     ///
-    /// `hctx` is valid and has its index.
+    /// `hctx` is valid, and its index is set.
     unsafe fn of(hctx: *const bindings::blk_mq_hw_ctx) -> Self {
         // SAFETY: By the safety requirement.
         let queue = unsafe { (*hctx).queue };
@@ -164,18 +166,18 @@ impl HwQueueId {
     }
 }
 
-/// The allocation that holds the driver's data of a hardware queue.
+/// The allocation that contains the driver's data of a hardware queue.
 #[pin_data]
 struct HwDataNode<T: Operations> {
     id: HwQueueId,
-    /// The next in the list of [`DeferredFree`].
+    /// The next node in the list of [`DeferredFree`].
     next: *mut HwDataNode<T>,
     #[pin]
     data: T::HwData,
 }
 
 impl<T: Operations> HwDataNode<T> {
-    /// Makes the data for `id` by `init`.
+    /// Allocates a node for `id`, and initialises its data by `init`.
     fn new(id: HwQueueId, init: impl PinInit<T::HwData, Error>) -> Result<*mut Self> {
         const_assert!(size_of::<Self>() <= MAX_SIZE);
         let node = KBox::try_pin_init(
@@ -186,21 +188,21 @@ impl<T: Operations> HwDataNode<T> {
             }? Error),
             GFP_KERNEL,
         )?;
-        // SAFETY: The node is not moved, only its address is kept.
+        // SAFETY: The node is not moved. Only its address is used.
         Ok(KBox::into_raw(unsafe { Pin::into_inner_unchecked(node) }))
     }
 }
 
-/// The head of a list of nodes that are linked by `next`.
+/// A list of nodes that are linked by `next`.
 ///
 /// # Invariants
 ///
-/// It owns all nodes of the list, which ends with null.
+/// The field is the head of the list, which ends with null. The list owns all its nodes.
 pub(super) struct HwDataList<T: Operations>(*mut HwDataNode<T>);
 
 impl<T: Operations> HwDataList<T> {
     fn new() -> Self {
-        // INVARIANT: There is none.
+        // INVARIANT: The list is empty.
         Self(ptr::null_mut())
     }
 
@@ -208,37 +210,39 @@ impl<T: Operations> HwDataList<T> {
         self.0.is_null()
     }
 
-    /// Takes over `node`.
+    /// Adds `node` at the head of the list, and takes ownership of it.
     ///
     /// # Safety
     ///
-    /// [`HwDataNode::new`] has made it, and no list owns it.
+    /// `node` was allocated by [`HwDataNode::new`], and no list owns it.
     unsafe fn push(&mut self, node: *mut HwDataNode<T>) {
-        // SAFETY: By the safety requirement; callbacks look at the data only.
+        // SAFETY: By the safety requirement. Callbacks access `data` only.
         unsafe { (*node).next = self.0 };
         // INVARIANT: By the safety requirement.
         self.0 = node;
     }
 
-    /// Gives up the node for `id` that came last.
+    /// Removes the node for `id` that was added last, and passes ownership of it to the caller.
     fn take(&mut self, id: HwQueueId) -> Option<*mut HwDataNode<T>> {
         let mut link = &raw mut self.0;
         loop {
-            // SAFETY: By the type invariant, as `link` points to the head or to `next` in a node.
+            // SAFETY: By the type invariant, as `link` points to the head or to the `next` field of
+            // a node.
             let node = unsafe { *link };
             if node.is_null() {
                 return None;
             }
-            // No reference to all of the node: callbacks may have one to the data.
-            // SAFETY: By the type invariant, the node is there.
+            // No reference to the whole node is created, because callbacks may hold a reference to
+            // its data.
+            // SAFETY: By the type invariant, the list owns the node, so it is allocated.
             let next = unsafe { &raw mut (*node).next };
             // SAFETY: As above.
             let found = unsafe { (*node).id } == id;
             if found {
                 // SAFETY: As above.
                 let after = unsafe { *next };
-                // INVARIANT: The list goes on behind it.
-                // SAFETY: As above, as `link` still points to where it did.
+                // INVARIANT: The list continues after the node.
+                // SAFETY: As above. `link` was not changed since.
                 unsafe { *link = after };
                 return Some(node);
             }
@@ -253,27 +257,28 @@ unsafe impl<T: Operations> Send for HwDataList<T> {}
 impl<T: Operations> Drop for HwDataList<T> {
     fn drop(&mut self) {
         while !self.0.is_null() {
-            // SAFETY: By the type invariant, the list owns the node, which `install` has made.
+            // SAFETY: By the type invariant, the list owns the node, which `HwDataNode::new`
+            // allocated.
             let node = unsafe { KBox::from_raw(self.0) };
             self.0 = node.next;
-            // Data of the driver that changes the number of queues when it is dropped would have
-            // more of its kind dropped, without end; in a NOIO scope, it cannot.
+            // If driver data changed the number of queues when it is dropped, more data would be
+            // dropped, in an endless recursion. A NOIO scope prevents such a change.
             memalloc_noio(|| drop(KBox::into_pin(node)));
         }
     }
 }
 
-/// The name of a lock class, which has one address, as that of tag sets.
+/// The name of a lock class. It has a single address, as the name of the class for tag sets.
 static DEFERRED_NAME: &CStr = c"block_mq_retired";
 
-/// The data of hardware queues that are gone, while it may still be needed.
+/// Driver data of removed hardware queues, to be freed after a grace period.
 ///
-/// Callbacks may look at it: when the last request of a disk ends inside `queue_rq`, the disk can
-/// be removed before `queue_rq` returns. Nothing but a read section of RCU, or SRCU, is left of the
-/// callback then, so what `exit_hctx` takes down is kept here until such a section has passed.
+/// Callbacks may still use the data: when the last request of a disk ends inside `queue_rq`, the
+/// disk can be removed before `queue_rq` returns. The callback is then protected only by its RCU or
+/// SRCU read-side critical section, so data that `exit_hctx` removes is kept here for a grace
+/// period.
 ///
-/// Also, the queue may be there again before that, for want of anything new: see
-/// [`Self::install`].
+/// If new data for a queue cannot be initialised, [`Self::install`] takes its old data from here.
 #[pin_data]
 pub(super) struct DeferredFree<T: Operations> {
     #[pin]
@@ -287,15 +292,16 @@ impl<T: Operations> DeferredFree<T> {
         })
     }
 
-    /// Makes the data of `hctx` by what `make` returns, then hangs it there.
+    /// Initialises driver data by what `make` returns, and stores it in `hctx`.
     ///
-    /// When the number of queues changes, C takes each queue down to make it again, at its second
-    /// try if need be. It cannot do without: it would go on with a null pointer. So where C would
-    /// try again, this does; and if that fails, the queue has what it had before.
+    /// When the number of queues changes, C exits each queue and initialises it again, with a
+    /// second attempt after a failure. After a second failure, C would dereference a NULL pointer.
+    /// Therefore, this function makes the second attempt itself, and if that fails too, the queue
+    /// gets its old data.
     ///
     /// # Safety
     ///
-    /// `hctx` is valid, has its index, and is being initialised, and no callback for it runs.
+    /// `hctx` is valid, its index is set, it is being initialised, and no callback for it runs.
     pub(super) unsafe fn install<I: PinInit<T::HwData, Error>>(
         &self,
         hctx: *mut bindings::blk_mq_hw_ctx,
@@ -308,7 +314,7 @@ impl<T: Operations> DeferredFree<T> {
             Err(error) => {
                 let old = self.list.lock().take(id).ok_or(error)?;
                 HwDataNode::new(id, make())
-                    // SAFETY: `take` took it off the list.
+                    // SAFETY: `take` removed `old` from the list.
                     .inspect(|_| unsafe { self.list.lock().push(old) })
                     .unwrap_or(old)
             }
@@ -318,22 +324,23 @@ impl<T: Operations> DeferredFree<T> {
         Ok(())
     }
 
-    /// Takes down what hangs at `hctx`.
+    /// Moves the driver data of `hctx` to the list.
     ///
-    /// The pointer to it stays there, because callbacks that have not returned still follow it.
+    /// `hctx` keeps the pointer to it, because callbacks that have not returned still use it.
     ///
     /// # Safety
     ///
-    /// `hctx` is valid, [`Self::install`] succeeded for it, and no callback for it begins any more.
+    /// `hctx` is valid, [`Self::install`] succeeded for it, this is called once for each such
+    /// success, and no callback for it starts after this.
     pub(super) unsafe fn retire(&self, hctx: *mut bindings::blk_mq_hw_ctx) {
         // SAFETY: By the safety requirement.
         let node = unsafe { (*hctx).driver_data }.cast::<HwDataNode<T>>();
-        // SAFETY: By the safety requirement, this is what `install` has hung there. C calls this
-        // once for each success of it, so no list owns the node.
+        // SAFETY: By the safety requirement, this is the node that `install` stored there, and no
+        // list owns it.
         unsafe { self.list.lock().push(node) };
     }
 
-    /// Gives up all that was retired before, which callbacks that run may still need.
+    /// Returns all data in the list, which running callbacks may still use.
     pub(super) fn take(&self) -> HwDataList<T> {
         mem::replace(&mut *self.list.lock(), HwDataList::new())
     }

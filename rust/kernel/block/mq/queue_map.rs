@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Which hardware queue serves which CPU, for each kind of queue.
+//! The mapping of CPUs to hardware queues, for each type of queue.
 //!
-//! The queues of one kind follow those of the kind before it. [`QueueCounts`] says how many there
-//! are of each; the block layer spreads the CPUs over them.
+//! The indices of the queues of one type follow those of the previous type. [`QueueCounts`] has the
+//! number of queues of each type. The block layer spreads the CPUs over them.
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
@@ -21,10 +21,10 @@ use core::{
     slice, //
 };
 
-/// The most hardware queues there can be: C packs their index into 16 bits.
+/// The maximum number of hardware queues. C packs their index into 16 bits.
 const MAX_QUEUES: u32 = 1 << 16;
 
-/// The number of NUMA nodes that are online, which is 1 without NUMA.
+/// Returns the number of online NUMA nodes, which is 1 without NUMA.
 ///
 /// # Examples
 ///
@@ -36,7 +36,7 @@ const MAX_QUEUES: u32 = 1 << 16;
 /// assert_ne!(counts.default, 0);
 /// ```
 pub fn online_nodes() -> u32 {
-    // SAFETY: The helper reads a number.
+    // SAFETY: The helper only reads a number.
     unsafe { bindings::blk_online_nodes() }
 }
 
@@ -52,7 +52,7 @@ fn is_possible(cpu: usize) -> bool {
     unsafe { bindings::blk_cpu_possible(cpu as u32) }
 }
 
-/// What a hardware queue is for.
+/// The type of a hardware queue: C's `enum hctx_type`.
 ///
 /// # Examples
 ///
@@ -65,16 +65,16 @@ fn is_possible(cpu: usize) -> bool {
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum QueueType {
-    /// Requests that no other kind of queue takes.
+    /// For requests that no queue of another type handles.
     Default,
-    /// Reads.
+    /// For reads.
     Read,
-    /// Requests whose completion is polled for.
+    /// For requests whose completion is polled.
     Poll,
 }
 
 impl QueueType {
-    /// The kind that C calls `kind`, an `enum hctx_type`.
+    /// Converts a value of `enum hctx_type`.
     #[inline]
     pub(super) fn from_raw(kind: c_ushort) -> Self {
         match c_uint::from(kind) {
@@ -85,11 +85,11 @@ impl QueueType {
     }
 }
 
-/// How many hardware queues there are of each kind.
+/// The number of hardware queues of each type.
 ///
-/// There are at most as many of a kind as CPUs are possible. A larger number is reduced to that. So
-/// each queue serves a CPU: C's kyber scheduler frees a pointer that it has not initialized when it
-/// leaves a queue that serves none (patches/upstream/sbitmap-empty-hint.patch).
+/// Each count is reduced to the number of possible CPUs, so that each queue serves a CPU. C's kyber
+/// scheduler frees an uninitialized pointer when it leaves a queue that serves none
+/// (patches/upstream/sbitmap-empty-hint.patch).
 ///
 /// # Examples
 ///
@@ -102,7 +102,7 @@ impl QueueType {
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct QueueCounts {
-    /// Queues for all requests that the other kinds do not take. At least one.
+    /// Queues for all requests that the other types do not handle: at least one.
     pub default: u32,
     /// Queues for reads only.
     pub read: u32,
@@ -122,10 +122,10 @@ impl Default for QueueCounts {
 }
 
 impl QueueCounts {
-    /// How many maps there are when there is one for each kind.
+    /// The number of maps if each type has one.
     pub(super) const MAX_MAPS: u32 = 3;
 
-    /// The number of all queues together, if it can be counted.
+    /// Returns the total number of queues, or [`None`] if it overflows.
     pub const fn total(self) -> Option<u32> {
         match self.default.checked_add(self.read) {
             Some(sum) => sum.checked_add(self.poll),
@@ -133,7 +133,7 @@ impl QueueCounts {
         }
     }
 
-    /// What will be made of these counts on a machine with `cpus` possible CPUs, in a tag set with the
+    /// Returns the counts that are in effect with `cpus` possible CPUs, for a tag set with the
     /// first `maps` maps.
     pub(super) fn validate(self, cpus: u32, maps: u32) -> Result<Self> {
         let valid = Self {
@@ -150,7 +150,7 @@ impl QueueCounts {
         }
     }
 
-    /// How many maps a tag set needs, in the order default, read, poll.
+    /// Returns the number of maps that a tag set needs, in the order default, read, poll.
     pub(super) const fn maps(self) -> u32 {
         match (self.read, self.poll) {
             (0, 0) => 1,
@@ -159,7 +159,7 @@ impl QueueCounts {
         }
     }
 
-    /// The number of queues, then the index of the first, of map `map`.
+    /// Returns the number of queues in map `map`, and the index of the first.
     fn span(self, map: usize) -> (u32, u32) {
         match map {
             0 => (self.default, 0),
@@ -168,8 +168,8 @@ impl QueueCounts {
         }
     }
 
-    /// What to map when the block layer has prepared `queues` hardware queues: what was asked for,
-    /// what there was before if that failed, or the default kind alone.
+    /// Returns the counts to map when the block layer has prepared `queues` hardware queues: the
+    /// requested ones, the previous ones if the request failed, or otherwise only default queues.
     fn choose(queues: u32, requested: Self, previous: Self) -> Self {
         [requested, previous]
             .into_iter()
@@ -199,11 +199,11 @@ fn complete(map: &mut [u32], queues: Range<u32>, possible: impl Fn(usize) -> boo
     }
 }
 
-/// Counts that are read while they change: all of them are in one 64-bit atomic.
+/// Counts that can be read while they change. All of them are packed into a 64-bit atomic.
 struct AtomicCounts(Atomic<u64>);
 
 impl AtomicCounts {
-    /// How many bits each count has.
+    /// The number of bits of each count.
     const BITS: u32 = 21;
 
     fn new(counts: QueueCounts) -> Self {
@@ -217,8 +217,8 @@ impl AtomicCounts {
             .fold(0, |word, count| word << Self::BITS | u64::from(count))
     }
 
-    // Relaxed: nothing else is read on the strength of it. Writers are serialized by C's
-    // `tag_list_lock`, or by a lock held around it.
+    // Relaxed, because no other memory access depends on the value. Writers are serialised by C's
+    // `tag_list_lock`, or by a lock around it.
     fn load(&self) -> QueueCounts {
         let word = self.0.load(Relaxed);
         let count = |index: u32| (word >> (index * Self::BITS)) as u32 & ((1 << Self::BITS) - 1);
@@ -234,8 +234,8 @@ impl AtomicCounts {
     }
 }
 
-/// The counts of a tag set: those asked for, those in force when they were, and those that the maps
-/// were last made from.
+/// The counts of a tag set: those requested, those in effect at the time of the request, and those
+/// that the maps were last built from.
 pub(super) struct QueueMaps {
     requested: AtomicCounts,
     previous: AtomicCounts,
@@ -251,18 +251,19 @@ impl QueueMaps {
         }
     }
 
-    /// The counts in force.
+    /// Returns the counts that are in effect.
     pub(super) fn mapped(&self) -> QueueCounts {
         self.mapped.load()
     }
 
-    /// Sets what the next calls of [`Self::apply`] are to map, or to fall back from.
+    /// Sets the counts that the next calls of [`Self::apply`] will map, and makes the present ones
+    /// the fallback.
     pub(super) fn request(&self, counts: QueueCounts) {
         self.previous.store(self.mapped.load());
         self.requested.store(counts);
     }
 
-    /// Whether queue `index` is among those that were asked for.
+    /// Returns whether queue `index` is among those requested.
     pub(super) fn is_requested(&self, index: u32) -> bool {
         self.requested
             .load()
@@ -270,7 +271,7 @@ impl QueueMaps {
             .is_some_and(|total| index < total)
     }
 
-    /// Makes the maps of `set`.
+    /// Builds the maps of `set`.
     ///
     /// # Safety
     ///
@@ -285,14 +286,14 @@ impl QueueMaps {
         let counts = QueueCounts::choose(queues, self.requested.load(), self.previous.load());
         for index in 0..maps.min(3) {
             let (queues, offset) = counts.span(index);
-            // SAFETY: The set has room for three maps.
+            // SAFETY: The tag set has an array of three maps.
             let map = unsafe { first.add(index) };
             // SAFETY: By the safety requirements.
             unsafe { (*map).nr_queues = queues };
             // SAFETY: By the safety requirements.
             unsafe { (*map).queue_offset = offset };
             if queues > 0 {
-                // SAFETY: The map has room for all CPUs, as `nr_maps` says that it is in use.
+                // SAFETY: `nr_maps` includes the map, so its array has an element for each CPU.
                 unsafe { bindings::blk_mq_map_queues(map) };
                 // SAFETY: By the safety requirements.
                 let entries = unsafe { (*map).mq_map };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The request queue of a disk: all of its hardware queues.
+//! The request queue of a disk.
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
@@ -19,12 +19,12 @@ use core::{
     ptr::NonNull, //
 };
 
-/// All hardware queues of a disk, with a timer to come back to them.
+/// The request queue of a disk, with a timer: C's `struct request_queue`.
 ///
-/// A driver that can take no more stops them, refuses the request with
-/// [`BlkStatus::RESOURCE`](crate::block::BlkStatus::RESOURCE), and starts them again in
-/// [`Operations::queue_timer_expired`]. Without stopping them, the block layer would try again and
-/// again.
+/// A driver that cannot accept more requests stops the hardware queues, rejects the request with
+/// [`BlkStatus::RESOURCE`](crate::block::BlkStatus::RESOURCE), and starts the hardware queues again
+/// in [`Operations::queue_timer_expired`]. If they were not stopped, the block layer would dispatch
+/// the request again and again.
 ///
 /// # Examples
 ///
@@ -52,8 +52,8 @@ use core::{
 ///
 /// # Invariants
 ///
-/// For `'q`, `queue` is valid, was made with a [`DiskData<T>`] that is not dropped, and a timer
-/// that is started there is cancelled before the queue goes.
+/// For `'q`, `queue` is valid, and was allocated with a [`DiskData<T>`] that is not dropped. If the
+/// timer of that is started, it is cancelled before the queue is freed.
 pub struct RequestQueue<'q, T: Operations> {
     queue: NonNull<bindings::request_queue>,
     _data: PhantomData<&'q T::QueueData>,
@@ -86,10 +86,11 @@ impl<'q, T: Operations> RequestQueue<'q, T> {
         unsafe { DiskData::of_queue(self.queue.as_ptr()) }
     }
 
-    /// Runs `f` while the hardware queues stay. If their number is being changed, and no request of
-    /// the disk is in use, `f` does not run: C may be replacing them.
+    /// Calls `f` while the hardware queues cannot be replaced. Does nothing while C may be
+    /// replacing them, which is the case if their number is being changed and the disk is not in
+    /// use.
     fn with_stable_queues(self, f: impl FnOnce(*mut bindings::request_queue)) {
-        // SAFETY: By the type invariant; the data of a disk has the change of its tag set.
+        // SAFETY: By the type invariant. The data of a disk has the `QueueUpdate` of its tag set.
         unsafe {
             self.disk_data()
                 .queue_update()
@@ -97,54 +98,58 @@ impl<'q, T: Operations> RequestQueue<'q, T> {
         };
     }
 
-    /// What the driver keeps for the disk.
+    /// Returns the driver data of the disk.
     pub fn data(self) -> &'q T::QueueData {
         self.disk_data().data()
     }
 
     /// Stops dispatch. Dispatch that is in progress may still finish.
     ///
-    /// After the number of queues has changed, they are started.
+    /// A change of the number of hardware queues starts them.
     ///
-    /// A driver that stops the queues has to make sure that they are started: new requests wait
-    /// until then, and so does a change of the number of queues. Until then there must be a request
-    /// of the disk that has not ended, e.g. one that was refused when the queues were stopped:
-    /// without one, to stop and to start them does nothing while their number is being changed, and
-    /// requests that come before C gets to it would find them stopped for good.
+    /// A driver that stops the hardware queues must start them later, because new requests and a
+    /// change of the number of queues wait for that. In between, the disk must have a request that
+    /// has not ended, for instance the request that was rejected when the queues were stopped.
+    /// Without such a request, `stop` and [`start`](Self::start) have no effect while the number of
+    /// queues is being changed, and requests that arrive before C changes the queues could find
+    /// them stopped forever.
     ///
-    /// When the disk is removed, the queues are started, and this does nothing any more.
+    /// When the disk is removed, the hardware queues are started, and this function has no effect
+    /// from then on.
     pub fn stop(self) {
         let data = self.disk_data();
         self.with_stable_queues(|queue| {
             if !data.is_stop_disabled() {
-                // SAFETY: By the type invariant, and the hardware queues stay meanwhile.
+                // SAFETY: By the type invariant, and the hardware queues are not replaced during
+                // this call.
                 unsafe { bindings::blk_mq_stop_hw_queues(queue) }
             }
         });
     }
 
-    /// Starts the queues, which nothing stops after that: the removal of the disk waits for the
-    /// requests in them.
+    /// Starts the hardware queues, and disables [`Self::stop`], because the removal of the disk
+    /// waits for the requests in them.
     pub(crate) fn start_and_disable_stop(self) {
         self.disk_data().disable_stop();
-        // To stop them is a read section, which either sees that or is over now.
+        // `stop` runs in a read-side critical section, which either sees the flag or has ended
+        // after this.
         rcu::synchronize_rcu();
         self.start();
     }
 
-    /// Starts the queues that are stopped. A worker dispatches their requests.
+    /// Starts the hardware queues that are stopped. A worker dispatches their requests.
     pub fn start(self) {
         self.with_stable_queues(|queue| {
-            // SAFETY: By the type invariant, and the hardware queues stay meanwhile.
+            // SAFETY: By the type invariant, and the hardware queues are not replaced during this
+            // call.
             unsafe { bindings::blk_start_queues(queue) }
         });
     }
 
-    /// Has [`Operations::queue_timer_expired`] called after `delay`, instead of when it was to be
-    /// called before.
+    /// Starts or restarts the timer. [`Operations::queue_timer_expired`] is called after `delay`.
     ///
-    /// The disk has one such timer. When the disk is removed, it can expire until the last request
-    /// has ended, and is then cancelled.
+    /// The disk has one such timer. While the disk is being removed, the timer can expire until the
+    /// last request has ended, and is then cancelled.
     pub fn start_timer(self, delay: Delta) {
         const_assert!(T::HAS_QUEUE_TIMER_EXPIRED);
         // SAFETY: By the type invariant.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The last memory there is, for hardware queues that C cannot do without.
+//! Access to the memory reserves, for hardware queues that C must be able to allocate.
 //!
-//! When the number of queues changes, C takes each queue down and makes it again. If it finds no
-//! memory for that, at two tries, it goes on with a null pointer. So between taking down and
-//! making, the task may have the reserves of the kernel, as if it was about to free memory: what
-//! was taken down is freed soon, and is as much as what is made.
+//! When the number of queues changes, C exits each hardware queue and initialises it again. If it
+//! is out of memory in two attempts, it dereferences a NULL pointer. Therefore, the task may use
+//! the kernel's memory reserves between the two steps (`PF_MEMALLOC`), like a task that frees
+//! memory: the memory of the old queue is freed soon, and is as much as that of the new one.
 //!
 //! C header: [`include/linux/sched/mm.h`](srctree/include/linux/sched/mm.h)
 
@@ -22,12 +22,12 @@ fn this_task() -> usize {
     Task::current_raw() as usize
 }
 
-/// Access to the reserves of memory while the queues of a tag set are made anew.
+/// Access to the memory reserves while C initialises the hardware queues of a tag set again.
 ///
 /// # Invariants
 ///
-/// `saved` is zero, or what `memalloc_noreclaim_save()` has returned in the task whose address is
-/// `task`, as long as that has not restored it. Only that task writes it.
+/// `saved` is zero, or the return value of `memalloc_noreclaim_save()` in the task whose address is
+/// `task`, until that task has restored it. Only that task writes it.
 pub(super) struct Reserves {
     task: Atomic<usize>,
     saved: Atomic<u32>,
@@ -35,16 +35,16 @@ pub(super) struct Reserves {
 
 impl Reserves {
     pub(super) fn new() -> Self {
-        // INVARIANT: Nothing is lent.
+        // INVARIANT: No access is granted.
         Self {
             task: Atomic::new(0),
             saved: Atomic::new(0),
         }
     }
 
-    /// Runs `f`, in which this task can have the reserves.
+    /// Calls `f`, during which the task can be granted access to the reserves.
     ///
-    /// Calls of this must not overlap.
+    /// Calls must not overlap.
     pub(super) fn with_access<R>(&self, f: impl FnOnce() -> R) -> R {
         self.task.store(this_task(), Relaxed);
         let result = f();
@@ -53,27 +53,29 @@ impl Reserves {
         result
     }
 
-    /// Whether this task runs [`Self::with_access`]. Others see another task, whatever they see.
+    /// Returns whether the current task runs [`Self::with_access`]. Other tasks never see their own
+    /// address here, even without ordering.
     fn is_for_this_task(&self) -> bool {
         self.task.load(Relaxed) == this_task()
     }
 
-    /// Lets this task have the reserves, if it runs [`Self::with_access`].
+    /// Grants the current task access to the reserves, if it runs [`Self::with_access`].
     pub(super) fn grant(&self) {
         if self.is_for_this_task() {
-            // SAFETY: Any task may call it.
+            // SAFETY: Any task may call the function.
             let saved = unsafe { bindings::blk_noreclaim_save() };
-            // INVARIANT: A task that had access already saves zero, and this restores it later.
+            // INVARIANT: If the task already has access, the new value is zero, so the stored value
+            // stays, to be restored later.
             self.saved.store(self.saved.load(Relaxed) | saved, Relaxed);
         }
     }
 
-    /// Ends what [`Self::grant`] has begun, if this task did.
+    /// Revokes the access that [`Self::grant`] has granted to the current task, if any.
     pub(super) fn revoke(&self) {
         if self.is_for_this_task() {
-            // SAFETY: By the type invariant, this task has saved it.
+            // SAFETY: By the type invariant, the value was saved by this task.
             unsafe { bindings::blk_noreclaim_restore(self.saved.load(Relaxed)) };
-            // INVARIANT: It is restored.
+            // INVARIANT: The value was restored.
             self.saved.store(0, Relaxed);
         }
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The requests that disks share.
+//! The tag set of one or more disks.
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
@@ -38,11 +38,12 @@ use crate::{
     types::Opaque, //
 };
 
-/// The name of the class of the locks of all tag sets. It has one address, as lockdep asks: generic
-/// code is a part of each module that uses it, and so are the names in it.
+/// The name of the lock class of all tag sets. Lockdep requires that it has a single address, and a
+/// name in generic code would have one in each module that uses it.
 static RESIZE_NAME: &CStr = c"block_mq_resize";
 
-/// The requests of one disk, or of several that share them: C's `struct blk_mq_tag_set`.
+/// The tags and requests of a disk, or of several disks that share them: C's `struct
+/// blk_mq_tag_set`.
 ///
 /// # Examples
 ///
@@ -80,13 +81,13 @@ static RESIZE_NAME: &CStr = c"block_mq_resize";
 /// # Ok::<(), Error>(())
 /// ```
 ///
-/// The last handle may be dropped anywhere. Where waiting is impossible, a worker frees the
-/// requests a little later.
+/// The last reference may be dropped in any context. Where the caller cannot wait, a worker frees
+/// the requests later.
 pub struct TagSet<T: Operations> {
     set: LateDrop<Set<T>>,
 }
 
-/// A tag set, whose drop waits.
+/// The inner part of a tag set. Dropping it may sleep.
 ///
 /// # Invariants
 ///
@@ -95,34 +96,33 @@ pub struct TagSet<T: Operations> {
 struct Set<T: Operations> {
     #[pin]
     shared: TagSetInner<T>,
-    /// Held while hardware queues come or go other than under locks of C, until callbacks do not
-    /// need any more what was retired meanwhile.
+    /// Held while hardware queues are initialised or exited outside C's locks, until callbacks no
+    /// longer need the data that was retired meanwhile.
     #[pin]
     resize: Mutex<()>,
     #[pin]
     inner: Opaque<bindings::blk_mq_tag_set>,
 }
 
-// SAFETY: C's tag set is synchronised, and the driver's data is `Send` and `Sync`.
+// SAFETY: C synchronises its tag set, and the driver's data is `Send` and `Sync`.
 unsafe impl<T: Operations> Send for Set<T> {}
 
 // SAFETY: As above.
 unsafe impl<T: Operations> Sync for Set<T> {}
 
 impl<T: Operations> TagSet<T> {
-    /// How many maps a driver has a use for: the last is that of the queues it polls.
+    /// The number of maps that the driver can use. The last is that of polled queues.
     const MAX_MAPS: u32 = if T::HAS_POLL {
         QueueCounts::MAX_MAPS
     } else {
         QueueCounts::MAX_MAPS - 1
     };
 
-    /// Makes a tag set.
+    /// Creates a tag set.
     ///
-    /// Fails with `EINVAL` if an option makes no sense or asks for polled queues of a driver that
-    /// does not poll, `ENOMEM` if out of memory, `EAGAIN` while the parameters of the module are
-    /// being parsed, `ENOTSUPP` in a module for a kernel without sysfs, or with what the
-    /// initialisers fail with.
+    /// Returns `EINVAL` if an option is invalid or requests polled queues for a driver that does
+    /// not poll, `ENOMEM` if out of memory, `EAGAIN` while the parameters of the module are being
+    /// parsed, `ENOTSUPP` in a module for a kernel without sysfs, or an error of the initialisers.
     pub fn new(
         options: TagSetOptions,
         data: impl PinInit<T::TagSetData, Error>,
@@ -140,9 +140,10 @@ impl<T: Operations> TagSet<T> {
                     let shared = unsafe { &raw const (*this.as_ptr()).shared };
                     // SAFETY: `slot` is valid for writes.
                     unsafe { slot.write(options.as_raw(counts, shared)?) };
-                    // SAFETY: `slot` holds what drivers set, and zeros, and does not move. The
-                    // callbacks that run meanwhile find `shared`. After a failure, C has exited the
-                    // requests that it had initialised, and does not come back to `slot`.
+                    // SAFETY: `slot` contains the fields that drivers set, and zeros, and does not
+                    // move. Callbacks that run during the call find `shared`, which is initialised.
+                    // After a failure, C has exited the requests that it had initialised, and does
+                    // not access `slot` again.
                     to_result(unsafe { bindings::blk_alloc_tag_set(slot) })
                 }),
             }? Error),
@@ -151,39 +152,41 @@ impl<T: Operations> TagSet<T> {
         Ok(Arc::new(Self { set }, GFP_KERNEL)?)
     }
 
-    /// What the driver keeps for the tag set.
+    /// Returns the driver data of the tag set.
     pub fn data(&self) -> &T::TagSetData {
         &self.set.shared.data
     }
 
-    /// How many hardware queues each disk has now.
+    /// Returns the present number of hardware queues of each disk.
     pub fn queue_counts(&self) -> QueueCounts {
         self.set.shared.maps.mapped()
     }
 
-    /// How many requests each hardware queue has, which may be less than was asked for.
+    /// Returns the number of requests of each hardware queue, which may be less than requested.
     pub fn depth(&self) -> u32 {
-        // SAFETY: By the invariants of `Set`; the field does not change any more.
+        // SAFETY: By the invariants of `Set`. The field does not change after the allocation.
         unsafe { (*self.set.inner.get()).queue_depth }
     }
 
-    /// Changes the number of hardware queues of all disks on the tag set, while they are in use.
+    /// Changes the number of hardware queues of all disks that use the tag set. The disks may be in
+    /// use.
     ///
-    /// Waits until their requests have ended, and until callbacks that may sleep have returned. So
-    /// it must not be called with a lock held that ending a request needs, or such a callback.
+    /// Waits until their requests have ended, and until callbacks that may sleep have returned. The
+    /// caller must not hold a lock that is needed to end a request, or by such a callback.
     ///
-    /// There can be queues for reads, or polled ones, only if there were some of that kind, or of
-    /// the kind behind it, when the tag set was made.
+    /// Read queues are possible only if the tag set was created with read or poll queues, and poll
+    /// queues only if it was created with poll queues.
     ///
-    /// Fails with `EINVAL` if the counts make no sense for this tag set, `ENOMEM` if the queues
-    /// could not be made, `EDEADLK` in a callback of the block layer or elsewhere where the caller
-    /// cannot wait for I/O. After a failure the old counts are in force.
+    /// Returns `EINVAL` if the counts are invalid for this tag set, `ENOMEM` if the queues could
+    /// not be allocated, and `EDEADLK` in a callback of the block layer or elsewhere where the
+    /// caller cannot wait for I/O. After an error, the old counts are in effect.
     ///
-    /// C makes every queue anew, also those that are to stay, which it cannot do without. For these
-    /// it may use the reserves of the kernel, one queue at a time, and none needs more than a page
-    /// in a row. (With more than 512 CPUs, the first change needs more.)
+    /// C exits and initialises every queue again, including those that stay, for which it cannot
+    /// handle a failure. For these it may use the kernel's memory reserves, one queue at a time,
+    /// and no allocation is larger than a page. (With more than 512 CPUs, the first change needs a
+    /// larger one.)
     pub fn set_queue_counts(&self, counts: QueueCounts) -> Result {
-        // SAFETY: By the invariants of `Set`; the field does not change any more.
+        // SAFETY: By the invariants of `Set`. The field does not change after the allocation.
         let maps = unsafe { (*self.set.inner.get()).nr_maps };
         let counts = counts.validate(possible_cpus(), maps)?;
         let total = counts.total().ok_or(EINVAL)?.try_into()?;
@@ -191,23 +194,26 @@ impl<T: Operations> TagSet<T> {
 
         let resize = self.set.resize.lock();
         let update = self.set.shared.queue_update.begin(&resize);
-        // C may use again what it took down last time, so no callback may know that any more. One
-        // that must not sleep has been waited for. Later ones may know, though their requests have
-        // ended, what C takes down now; that is on the lists of CPU notifiers to the end of this
-        // change, so C does not use it again before (`blk_mq_hctx_is_reusable`).
+        // C may reuse hardware queues that it exited in an earlier change, so no callback may still
+        // use them. `begin` has waited for callbacks that must not sleep. Callbacks that start
+        // later may use the queues that C exits now, even after their requests have ended. C does
+        // not reuse those before the end of this change, because they are on the lists of CPU
+        // notifiers until then (`blk_mq_hctx_is_reusable`).
         if T::Context::MAY_SLEEP {
             self.wait_for_callbacks();
         }
         self.set.shared.maps.request(counts);
-        // If C finds no memory twice for a queue that was there, it follows a null pointer. That
-        // takes a kernel that has not a page left in its reserves, or two injected faults in a row;
-        // with patches/upstream/blk-mq-queue-memory.patch, C keeps it.
+        // If C fails twice to allocate a queue that existed before, it dereferences a NULL pointer.
+        // This happens only if the reserves have not a single page left, or after two injected
+        // faults in a row. With patches/upstream/blk-mq-queue-memory.patch, C keeps the queue
+        // instead.
         self.set.shared.reserves.with_access(|| {
             // SAFETY: By the invariants of `Set`.
             unsafe { bindings::blk_mq_update_nr_hw_queues(self.set.inner.get(), total) }
         });
         drop(update);
-        // A driver that wanted to start them meanwhile may have been unable to.
+        // A driver may have tried to start the hardware queues during the change, which had no
+        // effect.
         //
         // SAFETY: By the invariants of `Set`.
         unsafe { bindings::blk_start_all_queues(self.set.inner.get()) };
@@ -223,7 +229,7 @@ impl<T: Operations> TagSet<T> {
         }
     }
 
-    /// Makes what C's queue of a disk on this tag set is to point to.
+    /// Returns an initialiser for the data of a request queue on this tag set.
     pub(crate) fn disk_data(
         &self,
         data: impl PinInit<T::QueueData, Error>,
@@ -235,7 +241,7 @@ impl<T: Operations> TagSet<T> {
         )
     }
 
-    /// Runs `f`, which makes or exits hardware queues, while their number does not change.
+    /// Calls `f`, which initialises or exits hardware queues, while their number cannot change.
     pub(crate) fn with_fixed_queues<R>(
         &self,
         f: impl FnOnce(*mut bindings::blk_mq_tag_set) -> R,
@@ -248,18 +254,19 @@ impl<T: Operations> TagSet<T> {
         result
     }
 
-    /// Waits for the callbacks that run, then drops the data of hardware queues that are gone.
+    /// Waits for the running callbacks, then drops the data of removed hardware queues.
     pub(crate) fn reap(&self) {
-        // What a change of the number of queues retires may still be needed by that change.
+        // A change of the number of queues may still need the data that it retires.
         let resize = self.set.resize.lock();
         let retired = self.take_retired();
         drop(resize);
         drop(retired);
     }
 
-    /// What [`Self::reap`] drops, no callback needing it any more.
+    /// Returns the data of removed hardware queues, which no callback uses any more.
     ///
-    /// `resize` is held. To drop it is code of the driver, which `resize` is not held for.
+    /// The caller holds `resize`, and releases it before it drops the result, because dropping runs
+    /// code of the driver.
     fn take_retired(&self) -> HwDataList<T> {
         let retired = self.set.shared.retired.take();
         if !retired.is_empty() {
@@ -268,7 +275,8 @@ impl<T: Operations> TagSet<T> {
         retired
     }
 
-    /// Waits until the callbacks have returned that run now and lend what they were called with.
+    /// Waits until all callbacks that are running now, and may use data of a removed disk or
+    /// hardware queue, have returned.
     fn wait_for_callbacks(&self) {
         // SAFETY: By the invariants of `Set`.
         unsafe { bindings::blk_mq_wait_quiesce_done(self.set.inner.get()) };
@@ -278,12 +286,16 @@ impl<T: Operations> TagSet<T> {
 #[pinned_drop]
 impl<T: Operations> PinnedDrop for Set<T> {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: By the type invariant. Every disk on it holds a reference, so there is none.
+        // SAFETY: By the type invariant. Every disk holds a reference to its tag set, so no disk
+        // uses this one.
         unsafe { bindings::blk_mq_free_tag_set(self.inner.get()) };
     }
 }
 
-/// How to make a [`TagSet`](super::TagSet).
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod tests;
+
+/// Options for [`TagSet::new`].
 ///
 /// # Examples
 ///
@@ -299,19 +311,18 @@ impl<T: Operations> PinnedDrop for Set<T> {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct TagSetOptions {
-    /// How many hardware queues each disk has.
+    /// The number of hardware queues of each disk.
     pub queues: QueueCounts,
-    /// How many requests each hardware queue has: not zero, and 10240 at most, to which more is
-    /// reduced.
+    /// The number of requests of each hardware queue. It must not be zero, and is limited to 10240.
     pub depth: u32,
-    /// The memory node to allocate from, which must be on line, or any.
+    /// The NUMA node to allocate from, which must be online. [`None`] for any node.
     pub node: Option<u32>,
-    /// How long a request may take before [`Operations::timeout`] is asked, in steps of a
-    /// millisecond, or the block layer's choice of 30 seconds.
+    /// The time after which [`Operations::timeout`] is called for a request, with a resolution of a
+    /// millisecond. [`None`] for the block layer's default of 30 seconds.
     pub timeout: Option<Delta>,
-    /// No I/O scheduler unless the user asks for one.
+    /// Whether disks have no I/O scheduler by default.
     pub no_sched: bool,
-    /// All hardware queues share `depth` requests.
+    /// Whether all hardware queues share `depth` tags.
     pub shared_bitmap: bool,
 }
 
@@ -329,7 +340,7 @@ impl Default for TagSetOptions {
 }
 
 impl TagSetOptions {
-    /// The tag set to hand to C, with the counts validated already.
+    /// Returns the tag set for C, with `counts` that were validated.
     pub(super) fn as_raw<T: Operations>(
         &self,
         counts: QueueCounts,
@@ -352,7 +363,7 @@ impl TagSetOptions {
     fn node(&self) -> Result<c_int> {
         match self.node {
             None => Ok(bindings::NUMA_NO_NODE),
-            // SAFETY: The helper takes any number.
+            // SAFETY: The helper accepts any number.
             Some(node) if unsafe { bindings::blk_node_online(node) } => {
                 Ok(node.try_into().map_err(|_| EINVAL)?)
             }
@@ -360,7 +371,8 @@ impl TagSetOptions {
         }
     }
 
-    /// The timeout in jiffies, at least one; zero for the block layer's choice.
+    /// Returns the timeout in jiffies, which is at least one, or zero for the block layer's
+    /// default.
     fn jiffies(&self) -> c_uint {
         const MAX_TIMEOUT: Jiffies = i32::MAX as Jiffies;
         self.timeout.map_or(0, |timeout| {

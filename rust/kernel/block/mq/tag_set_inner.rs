@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The part of a tag set that callbacks see.
+//! The part of a tag set that callbacks access.
 
 use super::{
     hw_queue::DeferredFree,
@@ -18,9 +18,9 @@ use crate::{
     sync::Arc, //
 };
 
-/// What `driver_data` of C's tag set points to.
+/// The data that `driver_data` of C's tag set points to.
 ///
-/// It is complete before C's tag set is allocated, because callbacks run while it is.
+/// It is initialised before C's tag set is allocated, because callbacks run during the allocation.
 #[pin_data]
 pub(super) struct TagSetInner<T: Operations> {
     pub(super) maps: QueueMaps,
@@ -46,11 +46,12 @@ impl<T: Operations> TagSetInner<T> {
         }? Error)
     }
 
-    /// The shared part of `set`.
+    /// Returns the shared part of `set`.
     ///
     /// # Safety
     ///
-    /// `set` is, or is becoming, the tag set in a [`TagSet<T>`](super::TagSet) that outlives `'a`.
+    /// `set` is the tag set in a [`TagSet<T>`](super::TagSet) that outlives `'a`, or one that C is
+    /// allocating for such a `TagSet`.
     pub(super) unsafe fn from_raw<'a>(set: *mut bindings::blk_mq_tag_set) -> &'a Self {
         // SAFETY: By the safety requirement.
         let shared = unsafe { (*set).driver_data }.cast::<Self>();
