@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The driver that tests use, whose requests end at once.
+//! A driver for tests, which ends its requests immediately.
 
 use super::{
     Blocking, //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of what becomes of requests in a batch that was lent.
+//! Tests that requests in a batch of C's end once.
 
 #[macros::kunit_tests(rust_block_mq_batch)]
 mod suite {
@@ -17,14 +17,14 @@ mod suite {
         ptr, //
     };
 
-    /// How often requests were ended.
+    /// The number of times that requests were ended.
     static ENDED: Atomic<i32> = Atomic::new(0);
 
-    /// Ends the requests of a batch, of which it only knows whether there are any.
+    /// The completion function of another driver: empties the batch, and counts the call.
     ///
     /// # Safety
     ///
-    /// `batch` is valid, and nothing else uses it meanwhile.
+    /// `batch` is valid, and nothing else uses it during the call.
     unsafe extern "C" fn complete(batch: *mut bindings::io_comp_batch) {
         // SAFETY: By the safety requirement.
         let head = unsafe { &mut (*batch).req_list.head };
@@ -33,7 +33,7 @@ mod suite {
         ENDED.fetch_add(1, Relaxed);
     }
 
-    /// A batch as a poll of C's may lend it, with requests of another driver.
+    /// Returns a batch as C may pass it to `poll`, with requests of another driver.
     fn full() -> bindings::io_comp_batch {
         let mut batch: bindings::io_comp_batch = pin_init::zeroed();
         batch.req_list.head = NonNull::dangling().as_ptr();
@@ -44,7 +44,8 @@ mod suite {
     #[test]
     fn requests_end_once_wherever_they_were_moved() {
         let mut of_c = full();
-        // SAFETY: `complete` ends what is in it, and it is not used elsewhere meanwhile.
+        // SAFETY: `complete` ends the requests in it, and it is not used elsewhere during the
+        // borrow.
         let lent = unsafe { IoCompletionBatch::<Driver>::from_raw(NonNull::from(&mut of_c)) };
         let taken = mem::take(lent);
         assert_eq!(ENDED.load(Relaxed), 0);
@@ -52,14 +53,14 @@ mod suite {
         assert_eq!(ENDED.load(Relaxed), 1);
         assert!(of_c.req_list.head.is_null());
 
-        // What stays is left to C.
+        // C ends the requests that stay in the batch.
         let mut of_c = full();
         // SAFETY: As above.
         unsafe { IoCompletionBatch::<Driver>::from_raw(NonNull::from(&mut of_c)) };
         assert_eq!(ENDED.load(Relaxed), 1);
         assert!(!of_c.req_list.head.is_null());
 
-        // Of two that change places, the one that is dropped ends.
+        // After a swap, the batch that is dropped ends the requests.
         let (mut of_c, mut another) = (full(), IoCompletionBatch::<Driver>::new());
         // SAFETY: As above.
         mem::swap(&mut another, unsafe {

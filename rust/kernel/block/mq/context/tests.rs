@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of where memory may be reclaimed by I/O.
+//! Tests of the callbacks that run in a NOIO scope.
 
 #[macros::kunit_tests(rust_block_mq_context)]
 mod suite {
@@ -49,7 +49,7 @@ mod suite {
 
     const CALLBACKS: usize = 7;
 
-    /// How often each callback ran in a NOIO scope, then how often outside.
+    /// The number of calls of each callback in a NOIO scope, then outside.
     #[derive(Default)]
     struct Seen([[Count; 2]; CALLBACKS]);
 
@@ -67,20 +67,20 @@ mod suite {
             self.0[callback as usize][index].0.add(1, Relaxed);
         }
 
-        /// Whether a callback ran, always in such a scope.
+        /// Returns whether a callback ran, and always in a NOIO scope.
         fn inside(&self, callback: Callback) -> bool {
             let [inside, outside] = &self.0[callback as usize];
             inside.0.load(Relaxed) > 0 && outside.0.load(Relaxed) == 0
         }
 
-        /// Whether a callback ran, never in such a scope.
+        /// Returns whether a callback ran, and never in a NOIO scope.
         fn outside(&self, callback: Callback) -> bool {
             let [inside, outside] = &self.0[callback as usize];
             inside.0.load(Relaxed) == 0 && outside.0.load(Relaxed) > 0
         }
     }
 
-    /// What is noted when it is dropped.
+    /// Records in which scope it is dropped.
     struct DropRecorder(Arc<Seen>);
 
     impl Drop for DropRecorder {
@@ -89,7 +89,7 @@ mod suite {
         }
     }
 
-    /// Ends its requests when they time out.
+    /// A driver that ends its requests when they time out.
     struct Driver<C>(PhantomData<C>);
 
     #[vtable]
@@ -142,7 +142,7 @@ mod suite {
         }
     }
 
-    /// Has each callback of a driver called, and returns what they saw.
+    /// Makes C call each callback of a driver, and returns what they recorded.
     fn call_all<C: Context>() -> Result<Arc<Seen>> {
         let seen = Arc::new(Seen::default(), GFP_KERNEL)?;
         let options = TagSetOptions {
@@ -162,7 +162,8 @@ mod suite {
         let hctx = unsafe { *hctxs };
         let ops = Vtable::<Driver<C>>::get();
         if let (Some(commit_rqs), Some(poll)) = (ops.commit_rqs, ops.poll) {
-            // SAFETY: The hardware queue is initialised, and stays meanwhile.
+            // SAFETY: The hardware queue is initialised, and stays valid until the queue is
+            // destroyed.
             unsafe { commit_rqs(hctx) };
             // SAFETY: As above.
             unsafe { poll(hctx, ptr::null_mut()) };
@@ -172,12 +173,12 @@ mod suite {
             bindings::blk_mq_alloc_request(queue, bindings::req_op_REQ_OP_DRV_IN, 0)
         })
         .inspect(|rq| {
-            // SAFETY: The request is new. This waits until it has ended.
+            // SAFETY: The request is new. The call waits until it has ended.
             unsafe { bindings::blk_execute_rq(*rq, false) };
-            // SAFETY: It has ended, and is not used again.
+            // SAFETY: The request has ended, and is not used again.
             unsafe { bindings::blk_mq_free_request(*rq) };
         });
-        // SAFETY: The queue is ours, and not used again.
+        // SAFETY: The test owns the queue, and does not use it again.
         tags.with_fixed_queues(|_| unsafe { bindings::blk_mq_destroy_queue(queue) });
         // SAFETY: As above.
         unsafe { bindings::blk_put_queue(queue) };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of a delay queue under an unkind driver.
+//! Test of a delay queue that its own callback drops.
 
 #[macros::kunit_tests(rust_block_mq_delay)]
 mod suite {
@@ -30,7 +30,7 @@ mod suite {
         },
     };
 
-    /// A driver that drops the delay queue which has called it.
+    /// A driver that drops the delay queue from within `delay_expired`.
     struct Driver;
 
     #[pin_data]
@@ -90,7 +90,7 @@ mod suite {
             delay_queue <- new_spinlock_irq!(Some(delay_queue)),
             dropped: atomic::Atomic::new(false),
         }? Error);
-        // The block layer looks for partitions.
+        // The block layer reads the disk to look for partitions.
         let disk = GenDiskBuilder::new(tags, static_lock_class!())
             .capacity(Sectors::from_mebibytes(1))
             .build(c"rust_test_line", queue)?

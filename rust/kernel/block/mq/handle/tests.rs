@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of requests that are refused.
+//! Test of a rejected request.
 
 #[macros::kunit_tests(rust_block_mq_refused)]
 mod suite {
@@ -31,8 +31,8 @@ mod suite {
     };
     use core::ptr;
 
-    /// Keeps its first request, refuses the second, and ends all others at once. It has one
-    /// hardware queue, so its calls do not overlap.
+    /// A driver that keeps its first request, rejects the second, and ends all others immediately.
+    /// It has one hardware queue, so its calls do not overlap.
     struct Driver;
 
     #[pin_data]
@@ -90,10 +90,10 @@ mod suite {
             || unsafe { bindings::blk_mq_alloc_request(queue, bindings::req_op_REQ_OP_DRV_IN, 0) };
         let requests = [from_err_ptr(alloc()), from_err_ptr(alloc())];
         for rq in requests.into_iter().flatten() {
-            // SAFETY: The request is new, and is freed when it has ended.
+            // SAFETY: The request is new, and C frees it when it has ended.
             unsafe { bindings::blk_execute_rq_nowait(rq, false) };
         }
-        // A worker calls the driver, since that may sleep.
+        // A worker calls the driver, because the driver may sleep.
         let called = |times| {
             (0..2000).any(|_| {
                 fsleep(Delta::from_millis(1));
@@ -107,12 +107,12 @@ mod suite {
         drop(batch);
         let came_again = called(3);
 
-        // Whatever has failed, all requests end before the queue goes. If one is lost, this finds
-        // it.
+        // After any failure, all requests must end before the queue is destroyed. Running the
+        // queues dispatches a request that was lost.
         drop(data.data().first.lock().take());
         // SAFETY: The queue is valid.
         unsafe { bindings::blk_mq_run_hw_queues(queue, false) };
-        // SAFETY: The queue is ours, and not used again.
+        // SAFETY: The test owns the queue, and does not use it again.
         tags.with_fixed_queues(|_| unsafe {
             bindings::blk_mq_destroy_queue(queue);
             bindings::blk_put_queue(queue);

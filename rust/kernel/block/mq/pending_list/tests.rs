@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of requests that time out in a list.
+//! Test of requests that time out in a list.
 
 #[macros::kunit_tests(rust_block_mq_pending)]
 mod suite {
@@ -31,7 +31,7 @@ mod suite {
 
     const REQUESTS: usize = 8;
 
-    /// Keeps each request in one of two lists, until it times out.
+    /// A driver that keeps each request in one of two lists until it times out.
     struct Driver;
 
     #[pin_data]
@@ -39,7 +39,7 @@ mod suite {
         #[pin]
         lists: Mutex<[PendingList<Driver>; 2]>,
         kept: Atomic<usize>,
-        /// What was found in the list that it was put into, and in the other.
+        /// The number of requests found in the list that they were added to, and in the other list.
         right: Atomic<usize>,
         wrong: Atomic<usize>,
     }
@@ -120,12 +120,12 @@ mod suite {
                 unsafe { bindings::blk_mq_alloc_request(queue, bindings::req_op_REQ_OP_DRV_IN, 0) };
             if let Ok(rq) = from_err_ptr(rq) {
                 sent += 1;
-                // SAFETY: The request is new, and is freed when it has ended.
+                // SAFETY: The request is new, and C frees it when it has ended.
                 unsafe { bindings::blk_execute_rq_nowait(rq, false) };
             }
         }
         let ended = || state.right.load(Relaxed) + state.wrong.load(Relaxed);
-        // A worker gives them to the driver. Then some leave their list the other way.
+        // A worker queues the requests. Then some are removed from their list without a timeout.
         while state.kept.load(Relaxed) < sent {
             fsleep(Delta::from_millis(1));
         }
@@ -133,7 +133,7 @@ mod suite {
             let mut lists = state.lists.lock();
             let mut taken = lists[0].take();
             let popped = lists[1].pop_front();
-            // The first one comes again, to the list that it has left.
+            // The first request is added again to the list that it has left.
             if let Some(rq) = taken.pop_front() {
                 lists[0].push_back(rq);
             }
@@ -152,7 +152,7 @@ mod suite {
 
         drop(state.lists.lock()[0].take());
         drop(state.lists.lock()[1].take());
-        // SAFETY: The queue is ours, and not used again.
+        // SAFETY: The test owns the queue, and does not use it again.
         tags.with_fixed_queues(|_| unsafe { bindings::blk_mq_destroy_queue(queue) });
         // SAFETY: As above.
         unsafe { bindings::blk_put_queue(queue) };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of what becomes of tag sets when something fails.
+//! Tests of tag sets after failures.
 
 #[macros::kunit_tests(rust_block_mq_tag_set)]
 mod suite {
@@ -38,7 +38,7 @@ mod suite {
         NonNull, //
     };
 
-    /// Fails, and has a reader of `tags_srcu` stay for a moment.
+    /// Fails while a reader of `tags_srcu` stays in its critical section for a moment.
     ///
     /// # Safety
     ///
@@ -52,12 +52,12 @@ mod suite {
     ) -> c_int {
         // SAFETY: By the safety requirement, for the field projection.
         let srcu = unsafe { &raw mut (*set).tags_srcu };
-        // SAFETY: It is initialised by now.
+        // SAFETY: C has already initialised it.
         let index = unsafe { bindings::__srcu_read_lock(srcu) };
         let srcu = srcu as usize;
         let leave = move || {
             fsleep(Delta::from_millis(50));
-            // SAFETY: The cleanup waits for readers.
+            // SAFETY: The cleanup of the tag set waits for readers.
             unsafe { bindings::__srcu_read_unlock(srcu as *mut _, index) };
         };
         assert!(workqueue::system().try_spawn(GFP_KERNEL, leave).is_ok());
@@ -67,7 +67,7 @@ mod suite {
     #[cfg(CONFIG_TREE_SRCU)]
     #[test]
     fn nothing_calls_back_into_a_tag_set_that_was_not_made() -> Result {
-        // C has a page by the time it cannot initialise a request.
+        // C has allocated a page for requests when this callback fails.
         let ops = bindings::blk_mq_ops {
             init_request: Some(failing_init_request),
             ..*Vtable::<Driver>::get()
@@ -88,19 +88,19 @@ mod suite {
         let mut set = KBox::new(set, GFP_KERNEL)?;
         set.driver_data = ptr::from_ref(&*shared).cast_mut().cast();
 
-        // SAFETY: A test runs.
+        // SAFETY: This runs in a test.
         let test = unsafe { bindings::kunit_get_current_test() };
-        // C warns of what it leaves.
+        // C warns if it does not clean up.
         //
         // SAFETY: As above.
         let quiet = unsafe { bindings::kunit_start_suppress_warning(test) };
-        // SAFETY: The set is what `TagSet::new` makes, but for `init_request`.
+        // SAFETY: The tag set is as `TagSet::new` builds it, except for `init_request`.
         let made = to_result(unsafe { bindings::blk_alloc_tag_set(&mut *set) });
-        // SAFETY: It is what was started above.
+        // SAFETY: `quiet` is the result of the call above.
         unsafe { bindings::kunit_end_suppress_warning(test, quiet) };
         let left = !set.tags_srcu.srcu_sup.is_null();
         if left {
-            // What is left looks for it.
+            // The remaining SRCU work still accesses the tag set.
             let _ = KBox::leak(set);
         }
         assert_eq!(made, Err(ENOMEM));
@@ -108,7 +108,8 @@ mod suite {
         Ok(())
     }
 
-    /// Takes all the memory there is when its first queue is made again, until its second is.
+    /// A driver that allocates all free memory when its first queue is initialised again, and frees
+    /// it when its second is.
     struct MemoryHog;
 
     #[pin_data]
@@ -129,8 +130,8 @@ mod suite {
         fn allocate_all(&self) -> Result {
             let flags = GFP_ATOMIC | __GFP_NOWARN;
             let mut memory = self.memory.lock();
-            // Where the data of a queue comes from, there is still some left.
-            // From 4 MiB down to 128 bytes, then the size between.
+            // The data of a hardware queue is smaller, so its allocation still succeeds. The sizes
+            // are from 4 MiB down to 128 bytes, then 192 bytes.
             for step in 0..17 {
                 let size = if step < 16 { 1 << (22 - step) } else { 192 };
                 while memory.len() < memory.capacity() {
@@ -154,8 +155,8 @@ mod suite {
         type Timer = NoTimer;
 
         fn init_hw_queue(_: &(), state: &HogState, index: u32) -> impl PinInit<(), Error> {
-            // SAFETY: There is nothing to initialise. This runs when the memory for the data is
-            // there.
+            // SAFETY: `()` needs no initialisation. The closure runs after the memory for the data
+            // was allocated.
             unsafe {
                 pin_init::pin_init_from_closure(move |_| {
                     if !state.active.load(Relaxed) {
@@ -201,7 +202,7 @@ mod suite {
         tags.data().active.store(false, Relaxed);
         tags.data().memory.lock().clear();
 
-        // SAFETY: The queue is ours, and not used again.
+        // SAFETY: The test owns the queue, and does not use it again.
         tags.with_fixed_queues(|_| unsafe { bindings::blk_mq_destroy_queue(queue) });
         // SAFETY: As above.
         unsafe { bindings::blk_put_queue(queue) };
@@ -259,12 +260,12 @@ mod suite {
         }))?;
         // SAFETY: The queue is valid until it is destroyed.
         let freeze = || unsafe { bindings::blk_mq_freeze_queue_nomemsave(queue) };
-        // SAFETY: As above; it is frozen whenever this is called.
+        // SAFETY: As above. The queue is frozen whenever this is called.
         let thaw = || unsafe { bindings::blk_mq_unfreeze_queue_nomemrestore(queue) };
         let update = data.queue_update();
         let goes_through = || {
             let (mut done, queue) = (false, NonNull::new(queue)?);
-            // SAFETY: As above; it is on the tag set that the data was made for.
+            // SAFETY: As above. The queue uses the tag set that the data belongs to.
             unsafe { update.with_stable_queues(queue, |_| done = true) };
             Some(done)
         };
@@ -275,7 +276,7 @@ mod suite {
         let fails_halfway = || -> Result {
             let _update = update.begin(&resize);
             assert_eq!(goes_through(), Some(false));
-            // A disk in use cannot lose its queues.
+            // The hardware queues of a disk in use are not replaced.
             thaw();
             assert_eq!(goes_through(), Some(true));
             freeze();
@@ -283,12 +284,12 @@ mod suite {
             Err(ENOMEM)
         };
         assert_eq!(fails_halfway(), Err(ENOMEM));
-        // Each way out ends what was begun.
+        // The update has ended, although the function returned early.
         assert_eq!(goes_through(), Some(true));
         thaw();
         drop(resize);
 
-        // SAFETY: The queue is ours, and not used again.
+        // SAFETY: The test owns the queue, and does not use it again.
         tags.with_fixed_queues(|_| unsafe {
             bindings::blk_mq_destroy_queue(queue);
             bindings::blk_put_queue(queue);
