@@ -7,9 +7,9 @@
 //! are accessed only by C's `memcpy()` and `memset()`, so the worst effect of a race is a mixture
 //! of old and new bytes.
 //!
-//! File systems also submit memory of their own, which may come from `kmalloc()`. The submitter
-//! gives the bytes to the block layer until the request has ended, so safe code holds no reference
-//! to them.
+//! File systems also submit memory of their own, which may come from `kmalloc()`. Submitting the
+//! bytes gives up exclusive access to them until the request has ended, so safe code holds no
+//! reference to them.
 //!
 //! C header: [`include/linux/highmem.h`](srctree/include/linux/highmem.h)
 

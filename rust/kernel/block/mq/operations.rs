@@ -81,7 +81,8 @@ pub trait Operations: Sized + 'static {
     type QueueData: Send + Sync + 'static;
 
     /// Driver data of a hardware queue of a disk. When the number of queues changes, it is
-    /// initialised anew for all queues. Old data may be dropped after the new data was initialised.
+    /// initialised again for all queues. Old data may be dropped after the new data was
+    /// initialised.
     type HwData: Send + Sync + 'static;
 
     /// Driver data of a request: the PDU in C. It is initialised with the request and lives across

@@ -97,7 +97,7 @@ struct Set<T: Operations> {
     #[pin]
     shared: TagSetInner<T>,
     /// Held while hardware queues are initialised or exited outside C's locks, until callbacks no
-    /// longer need the data that was retired meanwhile.
+    /// longer need the data that was retired during that time.
     #[pin]
     resize: Mutex<()>,
     #[pin]

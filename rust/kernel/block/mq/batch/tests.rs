@@ -53,7 +53,7 @@ mod suite {
         assert_eq!(ENDED.load(Relaxed), 1);
         assert!(of_c.req_list.head.is_null());
 
-        // C ends the requests that stay in the batch.
+        // C ends the requests that stay in its batch.
         let mut of_c = full();
         // SAFETY: As above.
         unsafe { IoCompletionBatch::<Driver>::from_raw(NonNull::from(&mut of_c)) };
