@@ -135,7 +135,7 @@ unsafe fn set_prev(rq: *mut bindings::request, prev: *mut bindings::request) {
 /// # Invariants
 ///
 /// It owns the requests in it, as [`StartedRequest`] would. They are linked by `rq_next`, and in
-/// the reverse direction by [`prev`]. Their owner is `number`, and no other request has that owner:
+/// the reverse direction by `prev`. Their owner is `number`, and no other request has that owner:
 /// no other list ever has this number, and this list has it during one period only, at the start
 /// and end of which it is empty. The numbers from `number` up to `end` are its own.
 pub struct PendingList<T: Operations> {

@@ -52,7 +52,7 @@ use core::{
 ///
 /// # Invariants
 ///
-/// For `'q`, `queue` is valid, and was allocated with a [`DiskData<T>`] that is not dropped. If the
+/// For `'q`, `queue` is valid, and was allocated with a `DiskData<T>` that is not dropped. If the
 /// timer of that is started, it is cancelled before the queue is freed.
 pub struct RequestQueue<'q, T: Operations> {
     queue: NonNull<bindings::request_queue>,
