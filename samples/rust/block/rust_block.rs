@@ -43,16 +43,16 @@ module! {
     license: "GPL",
 }
 
-/// What lives while the module is loaded: the disk. Dropping it takes the disk off the system.
+/// The data of the module: the disk. Dropping it removes the disk.
 struct RustBlock {
     _disk: GenDisk<RamDisk>,
 }
 
 impl kernel::Module for RustBlock {
     fn init(_module: &'static ThisModule) -> Result<Self> {
-        // First the requests: how many can be under way at once, over how many queues.
+        // First the tag set: how many requests can be in flight, on how many queues.
         let tags = TagSet::new(TagSetOptions::default(), Ok(()))?;
-        // Then the disk. It serves I/O before `add` returns: partitions are looked for.
+        // Then the disk. It serves I/O before `add` returns: the partition table is read.
         let disk = GenDiskBuilder::new(tags, static_lock_class!())
             .capacity(Sectors::from_mebibytes(16))
             .build(
@@ -64,22 +64,22 @@ impl kernel::Module for RustBlock {
     }
 }
 
-/// What the driver keeps for its disk: a sparse array of pages.
+/// The driver's data of the disk: a sparse array of pages.
 #[pin_data]
 struct Memory {
     #[pin]
     pages: PageStore,
 }
 
-/// The driver. This type has no values; it names what belongs together.
+/// The driver. The type has no values: it stands for the implementation of `Operations`.
 enum RamDisk {}
 
 #[vtable]
 impl Operations for RamDisk {
-    // A first write may have to wait for a page.
+    // The first write to a page has to allocate it.
     type Context = Blocking;
     type QueueData = Memory;
-    // This driver keeps nothing per tag set, hardware queue or request, and needs no timers.
+    // No data per tag set, hardware queue or request, and no timers.
     type TagSetData = ();
     type HwData = ();
     type RequestData = ();
@@ -91,19 +91,18 @@ impl Operations for RamDisk {
 
     fn init_request(_set: &()) -> impl PinInit<()> {}
 
-    // A request comes in `IdleRequest`. Until it is started it could be refused, to be sent again
-    // later.
+    // Until the request is started, it could be rejected, and be submitted again later.
     fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _last: bool) -> QueueResult<'q, Self> {
         let (memory, context) = (rq.queue_data(), rq.context());
         let rq = rq.start();
         let outcome = serve(&memory.pages, context, &rq);
-        // Ending a request consumes it; doing so twice would not compile.
+        // Consumes the request: to end it twice does not compile.
         rq.end(outcome);
         Ok(())
     }
 }
 
-/// Moves the data of a request, whose memory is lent in the direction that the data goes.
+/// Transfers the data of a request. The type of its memory depends on the direction.
 fn serve(
     pages: &PageStore,
     context: QueueContext<'_, Blocking>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A disk of zeros that comes and goes at run time, to show how a disk is taken down.
+//! A disk of zeros that is removed under load, to show how a disk is taken down.
 //!
 //! ```text
 //!     /sys/kernel/config/rust_block_hotplug
