@@ -4,7 +4,7 @@
 # Kbuild is what the kernel's own build system reads here; it never reads this file.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz soak bench blktests kernel debug-kernel modules deb clean-cache
+.PHONY: help run test fuzz soak bench blktests htmldocs rustdoc kernel debug-kernel modules deb clean-cache
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -30,10 +30,22 @@ blktests: ## the user's checkout of blktests in guests: BLKTESTS=DIR [GROUPS="bl
 	@tools/testing/rnull/blktests/run --groups "$(GROUPS)" --modes "$(MODE)" --kernel "$(KERNEL)" --times "$(TIMES)" \
 		"$(BLKTESTS)"
 
+htmldocs: ## the manual as HTML; a warning about one of our pages is an error
+	@tools/testing/rnull/docs/run htmldocs
+
+rustdoc: ## the reference of the crates as HTML; a warning about one of our files is an error
+	@tools/testing/rnull/docs/run rustdoc
+
 kernel: ## the overlaid kernel, configuration `fast`
 	@scripts/build-kernel fast
 
-debug-kernel: ## the overlaid kernel, configuration `debug`
+debug-htmldocs: ## the manual as HTML; a warning about one of our pages is an error
+	@tools/testing/rnull/docs/run htmldocs
+
+rustdoc: ## the reference of the crates as HTML; a warning about one of our files is an error
+	@tools/testing/rnull/docs/run rustdoc
+
+kernel: ## the overlaid kernel, configuration `debug`
 	@scripts/build-kernel debug
 
 modules: ## rnull as a module for the kernel that is running, if that is a 7.3 of Debian's
