@@ -39,13 +39,7 @@ rustdoc: ## the reference of the crates as HTML; a warning about one of our file
 kernel: ## the overlaid kernel, configuration `fast`
 	@scripts/build-kernel fast
 
-debug-htmldocs: ## the manual as HTML; a warning about one of our pages is an error
-	@tools/testing/rnull/docs/run htmldocs
-
-rustdoc: ## the reference of the crates as HTML; a warning about one of our files is an error
-	@tools/testing/rnull/docs/run rustdoc
-
-kernel: ## the overlaid kernel, configuration `debug`
+debug-kernel: ## the overlaid kernel, configuration `debug`
 	@scripts/build-kernel debug
 
 modules: ## rnull as a module for the kernel that is running, if that is a 7.3 of Debian's
