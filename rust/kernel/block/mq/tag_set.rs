@@ -292,9 +292,6 @@ impl<T: Operations> PinnedDrop for Set<T> {
     }
 }
 
-#[cfg(CONFIG_RUST_KUNIT_TESTS)]
-mod tests;
-
 /// Options for [`TagSet::new`].
 ///
 /// # Examples
