@@ -2,8 +2,9 @@
 /*
  * The part of QEMU's plugin interface, version 4, that the counter needs.
  *
- * Debian packages QEMU without the header that QEMU installs, so what is called is declared here. QEMU refuses a plugin
- * whose version it does not offer, and one that calls what it does not have: a mismatch is noticed when it is loaded.
+ * Debian packages QEMU without the header that QEMU installs, so what is called is declared here.
+ * QEMU refuses a plugin whose version it does not offer, and a plugin that calls what it does not
+ * have: a mismatch is noticed when the plugin is loaded.
  */
 #ifndef RNULL_QEMU_PLUGIN_H
 #define RNULL_QEMU_PLUGIN_H
@@ -29,15 +30,15 @@ enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_
 
 typedef void (*qemu_plugin_tb_trans_t)(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 typedef void (*qemu_plugin_exec_t)(unsigned int vcpu, void *data);
-typedef void (*qemu_plugin_mem_t)(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data);
-typedef void (*qemu_plugin_end_t)(qemu_plugin_id_t id, void *data);
+typedef void (*qemu_plugin_mem_t)(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr,
+				  void *data);
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id, qemu_plugin_tb_trans_t cb);
-void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id, qemu_plugin_end_t cb, void *data);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, qemu_plugin_exec_t cb,
 					    enum qemu_plugin_cb_flags flags, void *data);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, qemu_plugin_mem_t cb,
-				      enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw rw, void *data);
+				      enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw rw,
+				      void *data);
 
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
