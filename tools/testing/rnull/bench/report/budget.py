@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What rnull may cost: lowered by any measurement, raised with a reason only, checked against each later measurement."""
+"""What rnull may cost: lowered by any measurement, raised only with a reason."""
 
 import csv
 import os
 
-from classes import ABSTRACTION, DRIVER, SYNC
-from measurement import MEMORY
-from table import RUST
+from functions import ABSTRACTION, DRIVER, SYNC
+from measurement import MEMORY, RUST
 
 HEADER = ["row", "what", "per I/O", "raised because"]
 OWN, TREE, ALL, LOCKED = "driver and abstraction", "lock tree timer", "all", "locked operations"
@@ -19,10 +18,8 @@ def numbers(measurement, row):
     if row == MEMORY:
         return {what: size for (what, driver), size in measurement.memory.items() if driver == RUST}
     return {
-        OWN: measurement.own(row, RUST),
-        TREE: measurement.get(row, RUST, "instructions", (SYNC,)),
-        ALL: measurement.get(row, RUST),
-        LOCKED: measurement.get(row, RUST, "locked"),
+        OWN: measurement.own(row, RUST), TREE: measurement.get(row, RUST, "instructions", (SYNC,)),
+        ALL: measurement.get(row, RUST), LOCKED: measurement.get(row, RUST, "locked"),
     }
 
 
@@ -32,12 +29,12 @@ def too_much(what, count, limit):
 
 
 def functions(measurement, row):
-    """Function -> instructions, of what is in the driver's hand, to name the one that grew."""
+    """Function -> instructions, of driver, abstraction and locks, to name what grew."""
     found = {}
     for (kind, symbol), count in measurement.symbols(row, RUST).items():
         if count >= WORTH_A_LINE and kind in (DRIVER, ABSTRACTION, SYNC):
             found[symbol] = found.get(symbol, 0) + count
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
 def measured(measurement):
@@ -47,7 +44,7 @@ def measured(measurement):
 
 
 def lowered(old, measurement, reason):
-    """(The budget after a measurement, sentences about what it may not raise); functions are always as measured."""
+    """(The budget after a measurement, sentences about what it may not raise)."""
     new, refused = dict(old), []
     for row in measured(measurement):
         limits = old.get(row, {})
@@ -59,7 +56,9 @@ def lowered(old, measurement, reason):
                 new[row][what] = count, reason
             else:
                 new[row][what] = (count, "") if count < limit else (limit, why)
-        new[row].update({f"  {symbol}": (count, "") for symbol, count in functions(measurement, row).items()})
+        new[row].update(
+            {f"  {symbol}": (count, "")
+             for symbol, count in functions(measurement, row).items()})
     return new, refused
 
 
@@ -73,7 +72,8 @@ def write(path, measurement, reason):
         writer.writerow(HEADER)
         for row, limits in new.items():
             for what, (count, why) in limits.items():
-                writer.writerow([row, what, f"{count:.1f}" if what.startswith(" ") else f"{count:.2f}", why])
+                writer.writerow(
+                    [row, what, f"{count:.1f}" if what.startswith(" ") else f"{count:.2f}", why])
     return []
 
 
@@ -82,25 +82,31 @@ def read(path):
     budget = {}
     with open(path, encoding="utf-8", newline="") as file:
         for line in csv.DictReader(file):
-            budget.setdefault(line["row"], {})[line["what"]] = float(line["per I/O"]), line["raised because"]
+            budget.setdefault(line["row"],
+                              {})[line["what"]] = (float(line["per I/O"]), line["raised because"])
     return budget
 
 
 def culprits(measurement, row, limits):
     """The functions that grew most, as text."""
     now = functions(measurement, row)
-    grown = sorted(((count - limits.get(f"  {name}", (0, ""))[0], name) for name, count in now.items()), reverse=True)
-    found = ", ".join(f"{name} {difference:+.1f}" for difference, name in grown[:3] if difference > 0.5)
-    return found or "no function of driver, abstraction or locks; scripts/bench --compare shows the others"
+    grown = sorted(
+        ((count - limits.get(f"  {name}", (0, ""))[0], name) for name, count in now.items()),
+        reverse=True)
+    found = ", ".join(f"{name} {difference:+.1f}" for difference, name in grown[:3]
+                      if difference > 0.5)
+    return (found or
+            "no function of driver, abstraction or locks; scripts/bench --compare shows the others")
 
 
 def check(measurement, budget):
-    """For each row a line as test suites print it."""
+    """For each row a line as of a test suite."""
     now = measured(measurement)
     for row in dict.fromkeys([*budget, *now]):
         limits = budget.get(row)
         if not limits or row not in now:
-            yield f"not ok budget {row} - it {'was not measured' if limits else 'has no budget; --write-budget makes one'}"
+            why = "was not measured" if limits else "has no budget; --write-budget makes one"
+            yield f"not ok budget {row} - it {why}"
             continue
         over = [
             f"{what} {limits[what][0]:.1f} -> {count:.1f}"

@@ -1,33 +1,99 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A measurement: what every function cost in every run, kept as CSV, asked by row, by driver, by class."""
+"""A measurement: what every function cost in every run, as CSV, by row, by driver, by class.
+
+The CSV file is written from what the guests left: what the guest's script printed, what the plugin
+counted.
+"""
 
 import csv
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
 
-from classes import ABSTRACTION, DRIVER, class_of
-from symbols import SymbolTable
+import sharing
+from functions import ABSTRACTION, DRIVER, SymbolTable, class_of
 
+C, RUST, REFERENCE = "null_blk", "rnull", "brd"
 COUNTS = ["instructions", "string", "locked", "calls", "indirect"]
 HEADER = ["row", "driver", "boot", "turn", "ios", "size", "class", "symbol", *COUNTS]
-MEMORY = "memory"  # the row of the memory figures: symbol is what was measured, instructions are bytes
-SHARING = "sharing"  # the row of shared cache lines: class is what was done, symbol who wrote them, instructions how many
+MEMORY = (
+    "memory"  # the row of the memory figures: symbol is the figure's name, instructions are bytes
+)
 
 
-@dataclass(frozen=True)
-class Run:
-    """One run of a row on a driver."""
+@dataclass
+class Region:
+    """One run of the load program, as the plugin counted it."""
 
     row: str
     driver: str
-    boot: int
-    turn: int
+    turn: int  # the number of its device in the boot
+    ios: int
+    size: int  # of an I/O, in bytes
+    instructions: list = field(default_factory=list)  # (address, kind, count)
+    writes: list = field(
+        default_factory=list)  # (address, of the last call, cache line, vCPUs' mask)
+
+
+class Boot:
+    """What one guest left."""
+
+    def __init__(self, directory):
+        self.regions = []
+        self.symbols = []  # (address, name, module or "")
+        self.memory = {}  # (driver, what) -> bytes
+        self.failures = []  # lines
+        if not self.read_output(f"{directory}/output"):
+            self.failures.append("the guest's script did not come to its end")
+        counted = self.read_counts(f"{directory}/counts")
+        if counted != len(self.regions):
+            self.failures.append(
+                f"{counted} regions were counted, {len(self.regions)} were announced")
+        self.failures = [f"{directory}: {failure}" for failure in self.failures]
+
+    def read_output(self, path):
+        """What the guest's script printed; returns whether that is all."""
+        driver, turn, finished = "", 0, False
+        with open(path, encoding="utf-8", errors="replace") as lines:
+            for words in (line.split() for line in lines):
+                match words:
+                    case ["driver", driver, turn]:
+                        pass
+                    case ["region", row, ios, size, _]:
+                        numbers = [int(word.split("=")[1]) for word in (ios, size)]
+                        self.regions.append(Region(row, driver, int(turn), *numbers))
+                    case ["memory", driver, what, hundredths]:
+                        self.memory[driver, what] = int(hundredths) / 100
+                    case ["symbol", address, _, name, *module]:
+                        self.symbols.append((int(address, 16), name, "".join(module).strip("[]")))
+                    case ["bench:", "done"]:
+                        finished = True
+                    case ["failed" | "./load:", *_]:
+                        self.failures.append(" ".join(words))
+        return finished
+
+    def read_counts(self, path):
+        """What the plugin wrote; returns the number of regions."""
+        number = 0
+        with open(path, encoding="ascii") as lines:
+            for line in lines:
+                kind, *words = line.split()
+                if kind == "region":
+                    number += 1
+                elif number > len(self.regions):
+                    pass
+                elif kind == "i":
+                    counted = int(words[0], 16), words[1], int(words[2])
+                    self.regions[number - 1].instructions.append(counted)
+                elif kind == "w":
+                    self.regions[number - 1].writes.append(tuple(int(word, 16) for word in words))
+        return number
 
 
 @dataclass
 class Cost:
-    """What a function cost in a run; an iteration of a repeated string instruction counts as string alone."""
+    """What a function cost in a run; steps of repeated string instructions are string alone."""
 
     instructions: float = 0
     string: float = 0
@@ -46,25 +112,51 @@ class Cost:
         self.indirect += count if kind in "IJ" else 0
 
 
-def costs_of(region, table):
-    """(class, symbol) -> Cost, of what the plugin counted in a region."""
-    costs = defaultdict(Cost)
-    for address, kind, count in region.instructions:
-        symbol = table.at(address)
-        costs[class_of(symbol), symbol.readable].add(kind, count)
-    return costs
-
-
 def lines_of(boots, kernel_map):
     """The lines of the CSV for the boots."""
     for number, boot in enumerate(boots):
         table = SymbolTable(kernel_map, boot.symbols)
         for region in boot.regions:
             head = [region.row, region.driver, number, region.turn, region.ios, region.size]
-            for (kind, symbol), cost in sorted(costs_of(region, table).items()):
-                yield [*head, kind, symbol, *(getattr(cost, name) for name in COUNTS)]
+            costs = defaultdict(Cost)
+            for address, kind, count in region.instructions:
+                symbol = table.at(address)
+                costs[class_of(symbol), symbol.readable].add(kind, count)
+            for key, cost in sorted(costs.items()):
+                yield [*head, *key, *(getattr(cost, name) for name in COUNTS)]
         for (driver, what), size in boot.memory.items():
             yield [MEMORY, driver, number, 0, 1, 0, "", what, size, 0, 0, 0, 0]
+
+
+def collect(path, kernel_map):
+    """Writes the CSV file from the directories beside it; returns what went wrong in them."""
+    results = Path(path).parent
+    counted = [Boot(directory) for directory in sorted(results.glob("boot*"))]
+    recorded = [Boot(directory) for directory in results.glob("sharing")]
+    wrong = [failure for boot in counted + recorded for failure in boot.failures]
+    for boot in counted + recorded:
+        text = [address for address, name, module in boot.symbols if name == "_text" and not module]
+        if text != [SymbolTable(kernel_map, []).text]:
+            wrong.append(f"the guest's kernel is not where {kernel_map} says")
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(HEADER)
+        writer.writerows(lines_of(counted, kernel_map))
+        for boot in recorded:
+            symbols = SymbolTable(kernel_map, boot.symbols)
+            for region in boot.regions:
+                writer.writerows(sharing.csv_lines(region, symbols))
+    return wrong
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a row on a driver."""
+
+    row: str
+    driver: str
+    boot: int
+    turn: int
 
 
 class Measurement:
@@ -74,18 +166,18 @@ class Measurement:
         """Of the CSV file."""
         self.runs = defaultdict(dict)  # Run -> (class, symbol) -> Cost per I/O
         self.memory = {}  # (what, driver) -> bytes
-        self.sharing = defaultdict(dict)  # (what, driver) -> who wrote -> cache lines
+        self.sharing = defaultdict(dict)  # (what, driver) -> writers -> cache lines
         with open(path, encoding="utf-8", newline="") as file:
             for line in csv.DictReader(file):
+                driver, symbol = line["driver"], line["symbol"]
                 if line["row"] == MEMORY:
-                    self.memory.setdefault((line["symbol"], line["driver"]), float(line["instructions"]))
-                    continue
-                if line["row"] == SHARING:
-                    self.sharing[line["class"], line["driver"]][line["symbol"]] = int(line["instructions"])
-                    continue
-                run = Run(line["row"], line["driver"], int(line["boot"]), int(line["turn"]))
-                cost = Cost(*(float(line[name]) / int(line["ios"]) for name in COUNTS))
-                self.runs[run][line["class"], line["symbol"]] = cost
+                    self.memory.setdefault((symbol, driver), float(line["instructions"]))
+                elif line["row"] == sharing.SHARING:
+                    self.sharing[line["class"], driver][symbol] = int(line["instructions"])
+                else:
+                    run = Run(line["row"], driver, int(line["boot"]), int(line["turn"]))
+                    cost = Cost(*(float(line[name]) / int(line["ios"]) for name in COUNTS))
+                    self.runs[run][line["class"], symbol] = cost
 
     @property
     def rows(self):
@@ -98,7 +190,9 @@ class Measurement:
 
     def of_run(self, run, count="instructions", classes=None):
         """One of COUNTS in a run, of some classes or of all."""
-        return sum(getattr(cost, count) for (kind, _), cost in self.runs[run].items() if not classes or kind in classes)
+        costs = self.runs[run].items()
+        return sum(
+            getattr(cost, count) for (kind, _), cost in costs if not classes or kind in classes)
 
     def get(self, row, driver, count="instructions", classes=None):
         """One of COUNTS, or None if the driver does not do the row."""
@@ -111,6 +205,6 @@ class Measurement:
 
     def symbols(self, row, driver, count="instructions"):
         """(class, symbol) -> one of COUNTS."""
-        runs = self.runs_of(row, driver)
-        keys = {key for run in runs for key in self.runs[run]}
-        return {key: median(getattr(self.runs[run].get(key, Cost()), count) for run in runs) for key in keys}
+        runs = [self.runs[run] for run in self.runs_of(row, driver)]
+        keys = {key for run in runs for key in run}
+        return {key: median(getattr(run.get(key, Cost()), count) for run in runs) for key in keys}
