@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * An 8-byte nop by which the guest tells the counting plugin where a region begins (1) or ends (2):
- * the displacement of its unused address operand spells "rnb" and that number.
+ * An 8-byte nop by which the guest tells the counting plugin where a region begins or ends.
+ *
+ * The displacement of its unused address operand spells "rnb" and a number: 1 begins, 2 ends.
  */
 #ifndef RNULL_MARKER_H
 #define RNULL_MARKER_H

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""From an address to the function it is in, and to the part of the work that the function does."""
+"""The function that an address is in, with the part of the work that the function does."""
 
 import bisect
 import re

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""Times of null_blk beside rnull from several boots of User Mode Linux, and null_blk beside itself.
+"""Times of null_blk beside rnull, with null_blk beside itself, in boots of User Mode Linux.
 
 A cycle runs each pair of devices of each row once, as A B B A or as B A A B, in an order that the
 seed decides. Its result is the logarithm of the time of B over that of A; a boot's is the median of

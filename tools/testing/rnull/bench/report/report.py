@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What scripts/bench prints and writes."""
+"""What scripts/bench prints, with the files that it writes."""
 
 import csv
 
