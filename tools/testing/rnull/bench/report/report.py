@@ -58,7 +58,7 @@ def main(options, budget_path, documentation):
             f"the budget stays, since it would rise without a reason: {what}" for what in refused
         ]
     print("\n".join(lines(measurement, options.compare)))
-    if options.report != "-" and measurement.runs:
+    if options.report != "-" and {C, RUST} <= {run.driver for run in measurement.runs}:
         chart.write(options.csv.replace("counts.csv", "chart.svg"), measurement)
     worst, doubts = repeatability.doubts(measurement)
     wrong += [*doubts, *sharing.doubts(measurement, C, RUST)]
