@@ -6,7 +6,7 @@ counted.
 """
 
 import csv
-from collections import defaultdict
+from collections import Counter, defaultdict, namedtuple
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -91,25 +91,15 @@ class Boot:
         return number
 
 
-@dataclass
-class Cost:
-    """What a function cost in a run; steps of repeated string instructions are string alone."""
-
-    instructions: float = 0
-    string: float = 0
-    locked: float = 0
-    calls: float = 0
-    indirect: float = 0
-
-    def add(self, kind, count):
-        """Adds executions of an instruction of a kind."""
-        if kind == "S":
-            self.string += count
-            return
-        self.instructions += count
-        self.locked += count if kind == "L" else 0
-        self.calls += count if kind in "CI" else 0
-        self.indirect += count if kind in "IJ" else 0
+# What an instruction of a kind adds to; a step of a repeated string instruction is string alone.
+KINDS = {
+    "-": ["instructions"],
+    "L": ["instructions", "locked"],
+    "C": ["instructions", "calls"],
+    "I": ["instructions", "calls", "indirect"],
+    "J": ["instructions", "indirect"],
+    "S": ["string"],
+}
 
 
 def lines_of(boots, kernel_map):
@@ -118,12 +108,13 @@ def lines_of(boots, kernel_map):
         table = SymbolTable(kernel_map, boot.symbols)
         for region in boot.regions:
             head = [region.row, region.driver, number, region.turn, region.ios, region.size]
-            costs = defaultdict(Cost)
+            costs = defaultdict(Counter)
             for address, kind, count in region.instructions:
                 symbol = table.at(address)
-                costs[class_of(symbol), symbol.readable].add(kind, count)
+                for name in KINDS[kind]:
+                    costs[class_of(symbol), symbol.readable][name] += count
             for key, cost in sorted(costs.items()):
-                yield [*head, *key, *(getattr(cost, name) for name in COUNTS)]
+                yield [*head, *key, *(cost[name] for name in COUNTS)]
         for (driver, what), size in boot.memory.items():
             yield [MEMORY, driver, number, 0, 1, 0, "", what, size, 0, 0, 0, 0]
 
@@ -149,14 +140,7 @@ def collect(path, kernel_map):
     return wrong
 
 
-@dataclass(frozen=True)
-class Run:
-    """One run of a row on a driver."""
-
-    row: str
-    driver: str
-    boot: int
-    turn: int
+Run = namedtuple("Run", "row driver boot turn")  # one run of a row on a driver
 
 
 class Measurement:
@@ -164,7 +148,7 @@ class Measurement:
 
     def __init__(self, path):
         """Of the CSV file."""
-        self.runs = defaultdict(dict)  # Run -> (class, symbol) -> Cost per I/O
+        self.runs = defaultdict(dict)  # Run -> (class, symbol) -> one of COUNTS -> per I/O
         self.memory = {}  # (what, driver) -> bytes
         self.sharing = defaultdict(dict)  # (what, driver) -> writers -> cache lines
         with open(path, encoding="utf-8", newline="") as file:
@@ -176,7 +160,7 @@ class Measurement:
                     self.sharing[line["class"], driver][symbol] = int(line["instructions"])
                 else:
                     run = Run(line["row"], driver, int(line["boot"]), int(line["turn"]))
-                    cost = Cost(*(float(line[name]) / int(line["ios"]) for name in COUNTS))
+                    cost = Counter({name: float(line[name]) / int(line["ios"]) for name in COUNTS})
                     self.runs[run][line["class"], symbol] = cost
 
     @property
@@ -192,7 +176,7 @@ class Measurement:
         """One of COUNTS in a run, of some classes or of all."""
         costs = self.runs[run].items()
         return sum(
-            getattr(cost, count) for (kind, _), cost in costs if not classes or kind in classes)
+            cost[count] for (kind, _), cost in costs if not classes or kind in classes)
 
     def get(self, row, driver, count="instructions", classes=None):
         """One of COUNTS, or None if the driver does not do the row."""
@@ -207,4 +191,4 @@ class Measurement:
         """(class, symbol) -> one of COUNTS."""
         runs = [self.runs[run] for run in self.runs_of(row, driver)]
         keys = {key for run in runs for key in run}
-        return {key: median(getattr(run.get(key, Cost()), count) for run in runs) for key in keys}
+        return {key: median(run.get(key, Counter())[count] for run in runs) for key in keys}

@@ -22,7 +22,7 @@ def unsteady(measurement, runs, what, limit=3):
     found = []
     for key in {key for run in runs for key in measurement.runs[run]}:
         costs = (measurement.runs[run].get(key) for run in runs)
-        found.append((spread([getattr(cost, what) if cost else 0 for cost in costs]), key[1]))
+        found.append((spread([cost[what] if cost else 0 for cost in costs]), key[1]))
     return ", ".join(f"{name} by {apart:.1f}"
                      for apart, name in sorted(found, reverse=True)[:limit])
 

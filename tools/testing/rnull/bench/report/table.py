@@ -161,8 +161,8 @@ def published_counts(measurement):
     yield ["Row", *(f"{name}: {driver}" for name, _, _, driver in columns)]
     for row in measurement.rows:
         yield [
-            row, *(number(COSTS[cost](measurement, row, who), digits)
-                   for _, cost, digits, who in columns),
+            row, *(number(COSTS[cost](measurement, row, driver), digits)
+                   for _, cost, digits, driver in columns),
         ]
 
 
