@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "answer.h"
+#include "util.h"
 #include "ring.h"
 
 #define TREE "/sys/kernel/config/adversary/"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# What `conditions` checks on disks with bad blocks, by the functions that it has.
-# shellcheck shell=bash disable=SC2034,SC2154 # what conditions or lib.sh set, or read
+# The checks of bad blocks in `features`, which defines the functions used here.
+# shellcheck shell=bash disable=SC2034,SC2154 # what features or lib.sh set, or read
 
 bad_blocks_text() {
 	what="bad blocks, text"
@@ -47,7 +47,7 @@ bad_blocks() {
 	on bad size=16 memory_backed=1 badblocks_once=1
 	mark bad +1000-1007 ok '1000 8,'
 	mark bad +1010-1019 ok '1000 8,1010 10,'
-	equal "$what: the setting stays while on" "$(call put "$tree/bad/badblocks_once" 0)" EBUSY
+	equal "$what: the setting stays while on" "$(syscall put "$tree/bad/badblocks_once" 0)" EBUSY
 	io bad write 1004 10 EIO
 	mark bad -0-0 ok '1010 10,'
 	io bad write 1004 10 EIO

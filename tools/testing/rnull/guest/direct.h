@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#include "answer.h"
+#include "util.h"
 
 static inline int open_disk(const char *path, int flags)
 {

@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "answer.h"
+#include "util.h"
 #include "direct.h"
 
 #define PAGE 4096

@@ -36,13 +36,13 @@ module_file() {
 load_module() {
 	modprobe configfs 2>/dev/null
 	grep -q " $config " /proc/mounts || mount -t configfs configfs $config
-	call load "$(module_file $module)" "$*"
+	syscall load "$(module_file $module)" "$*"
 }
 
 # unload_module: removes it; a reference that is just being dropped is waited for.
 unload_module() {
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		unloaded=$(call unload $module)
+		unloaded=$(syscall unload $module)
 		[ "$unloaded" = EAGAIN ] || [ "$unloaded" = EBUSY ] || break
 		sleep 0.2
 	done
@@ -65,7 +65,7 @@ device() {
 	shift
 	[ -d "$device_dir" ] || mkdir "$device_dir" || return
 	for setting in "$@" power=1; do
-		device_said=$(call put "$device_dir/${setting%%=*}" "${setting#*=}")
+		device_said=$(syscall put "$device_dir/${setting%%=*}" "${setting#*=}")
 		[ "$device_said" = ok ] || {
 			echo "$setting: $device_said"
 			return 1
@@ -78,17 +78,17 @@ device() {
 too_large() {
 	[ "$1" -gt 4096 ] && [ ! -d /sys/kernel/mm/transparent_hugepage ] || return 1
 	equal "blocks of $1 are refused without huge pages" "$(device large size=16 "blocksize=$1")" "power=1: EINVAL"
-	call rmdir "$tree/large" >/dev/null
+	syscall rmdir "$tree/large" >/dev/null
 }
 
 # power NAME 0|1
 power() {
-	call put "$tree/$1/power" "$2"
+	syscall put "$tree/$1/power" "$2"
 }
 
 # remove NAME: what rmdir of a device says.
 remove() {
-	call rmdir "$tree/$1"
+	syscall rmdir "$tree/$1"
 }
 
 # left_behind: everything by which the driver can still be seen after it went.

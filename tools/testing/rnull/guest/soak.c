@@ -14,8 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "answer.h"
-#include "movers.h"
+#include "util.h"
+#include "verify_io.h"
 
 /* put: an attribute below a directory must take a text. */
 static void put(const char *directory, const char *attribute, long value)

@@ -2,7 +2,7 @@
 /*
  * Repeats a system call, each time with another of its allocations failing.
  *
- * usage: faults FIRST STEP CALL -- UNDO -- STATE...
+ * usage: fail_nth FIRST STEP CALL -- UNDO -- STATE...
  *
  * CALL, UNDO: put PATH TEXT | load FILE PARAMETERS | mkdir PATH | rmdir PATH | unload MODULE
  * STATE: a pattern of paths that may come or go | =FILE, for what is in it | +DISK, which must take and give back data
@@ -18,7 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "answer.h"
+#include "util.h"
 
 enum { NEVER = 1000000, ALIGNED = 65536 };
 
@@ -160,7 +160,7 @@ int main(int count, char **words)
 
 	knob = open("/proc/thread-self/fail-nth", O_RDWR);
 	if (knob < 0 || count < 7)
-		die("faults: the wrong words, or a kernel that injects none");
+		die("fail_nth: the wrong words, or a kernel that injects none");
 	nth = atol(words[1]);
 	step = atol(words[2]);
 	words += 3;

@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "answer.h"
+#include "util.h"
 
 /* put PATH TEXT: write a text to an attribute in one call. */
 static long put(const char *path, const char *text)
@@ -179,6 +179,6 @@ int main(int count, char **words)
 	else if (IS("open", 1))
 		puts(verdict(open(w[0], O_RDONLY)));
 	else
-		die("call: no command '%s' with %d arguments", command, arguments);
+		die("syscall: no command '%s' with %d arguments", command, arguments);
 	return 0;
 }

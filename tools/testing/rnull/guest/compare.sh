@@ -12,7 +12,7 @@ ask_all() {
 	local line
 
 	while IFS= read -r line; do
-		echo "$2/$line" | call put-all | answer "$1$line"
+		echo "$2/$line" | syscall put-all | answer "$1$line"
 	done
 }
 

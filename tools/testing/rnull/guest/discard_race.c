@@ -2,7 +2,7 @@
 /*
  * Discards what was just written, while others read it or flush.
  *
- * usage: gone DISK BYTES MILLISECONDS
+ * usage: discard_race DISK BYTES MILLISECONDS
  * What was discarded reads as zeros, however it is on its way from a cache to what is behind it. What was written again is
  * never seen as it was before that: each word of the disk has the number of its write, and readers know the least that
  * may be there.
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "answer.h"
+#include "util.h"
 #include "direct.h"
 
 enum { LEAST = 10 };
@@ -111,7 +111,7 @@ int main(int count, char **words)
 	struct timespec time = { 0 };
 
 	if (count != 4)
-		die("usage: gone DISK BYTES MILLISECONDS");
+		die("usage: discard_race DISK BYTES MILLISECONDS");
 	gone.path = words[1];
 	gone.bytes = atol(words[2]);
 	time.tv_sec = atol(words[3]) / 1000;

@@ -2,8 +2,8 @@
 /*
  * Sends requests without waiting for their ends.
  *
- * usage: aio reads DISK COUNT MILLISECONDS
- *        aio durable DISK OFFSET BYTES
+ * usage: async_io reads DISK COUNT MILLISECONDS
+ *        async_io durable DISK OFFSET BYTES
  * The first sends COUNT reads of 4 KiB in a row, as many more after so many milliseconds, then prints how often they ended in
  * which way, with the least time that one took: "31 ok, 1 EIO, 200 ms". The second writes zeros with FUA; unlike a call that
  * waits, it has no flush after it.
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "answer.h"
+#include "util.h"
 
 /* Between two reads there is a gap, so that they are not made one. */
 enum { MOST = 64, SIZE = 4096, STEP = 2 * SIZE };
@@ -119,7 +119,7 @@ int main(int count, char **words)
 	int disk = count == 5 ? open(words[2], O_RDWR | O_DIRECT) : -1;
 
 	if (count != 5)
-		die("usage: aio reads|durable DISK NUMBER NUMBER");
+		die("usage: async_io reads|durable DISK NUMBER NUMBER");
 	if (disk < 0)
 		die("open %s: %s", words[2], verdict(-1));
 	if (syscall(SYS_io_setup, 2 * MOST, &context))

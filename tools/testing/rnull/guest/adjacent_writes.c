@@ -2,7 +2,7 @@
 /*
  * Lets several threads change blocks that lie beside each other in the same pages.
  *
- * usage: neighbours DISK BLOCK MILLISECONDS [discard] [flush]
+ * usage: adjacent_writes DISK BLOCK MILLISECONDS [discard] [flush]
  * Each block belongs to one thread, which alone changes it, and finds in it what it left there, whatever the others do to
  * the page around it. Any thread may look at any block, and finds a whole one. With the word it discards, or flushes, too.
  */
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "answer.h"
+#include "util.h"
 
 /* Where a page has several blocks, it has one of each thread. The second half of them are where a store locks other pages. */
 enum { THREADS = 4, BLOCKS = 32, APART = 1 << 20, LEAST = 500 };
@@ -134,7 +134,7 @@ int main(int count, char **words)
 	struct timespec time = { 0 };
 
 	if (count < 4)
-		die("usage: neighbours DISK BLOCK MILLISECONDS [discard] [flush]");
+		die("usage: adjacent_writes DISK BLOCK MILLISECONDS [discard] [flush]");
 	shared.path = words[1];
 	shared.block = atol(words[2]);
 	time.tv_sec = atol(words[3]) / 1000;

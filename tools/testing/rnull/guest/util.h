@@ -4,8 +4,8 @@
  *
  * Every command answers on one line; what a system call said is `ok` or the name of its errno.
  */
-#ifndef RNULL_ANSWER_H
-#define RNULL_ANSWER_H
+#ifndef RNULL_UTIL_H
+#define RNULL_UTIL_H
 
 #include <errno.h>
 #include <stdarg.h>

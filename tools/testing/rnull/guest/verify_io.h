@@ -4,8 +4,8 @@
  *
  * What they find must be what was last written to a block, or what was being written when the disk went.
  */
-#ifndef RNULL_MOVERS_H
-#define RNULL_MOVERS_H
+#ifndef RNULL_VERIFY_IO_H
+#define RNULL_VERIFY_IO_H
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "answer.h"
+#include "util.h"
 
 enum { BLOCK = 4096, BLOCKS = 64, THREADS = 4, MOVED = 8, PATIENCE = 60 };
 

@@ -2,7 +2,7 @@
 /*
  * Sends reads whose ends are polled for, but only after a while.
  *
- * usage: poll DISK COUNT MILLISECONDS
+ * usage: polled_reads DISK COUNT MILLISECONDS
  * Sends COUNT reads of 4 KiB in four calls, looks after them only so many milliseconds later, then prints how often they ended in which
  * way, "16 ok". A read that ends twice, or never, is an error.
  */
@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
-#include "answer.h"
+#include "util.h"
 #include "ring.h"
 
 #define MOST 64
@@ -91,7 +91,7 @@ int main(int argc, char **argv)
 	int results[MOST], disk;
 
 	if (!count || count > MOST)
-		die("usage: poll DISK COUNT MILLISECONDS, with 1 to %u reads", MOST);
+		die("usage: polled_reads DISK COUNT MILLISECONDS, with 1 to %u reads", MOST);
 	disk = open(argv[1], O_RDONLY | O_DIRECT);
 	if (disk < 0)
 		die("open %s: %s", argv[1], verdict(-1));

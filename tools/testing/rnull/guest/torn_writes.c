@@ -2,7 +2,7 @@
 /*
  * Writes a block of a disk by several threads at once, for others to read.
  *
- * overlap DISK BLOCK MILLISECONDS
+ * torn_writes DISK BLOCK MILLISECONDS
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "answer.h"
+#include "util.h"
 #include "direct.h"
 
 static struct {
@@ -96,6 +96,6 @@ static int overlapping(const char *path, size_t block, long milliseconds)
 int main(int count, char **words)
 {
 	if (count != 4)
-		die("usage: overlap DISK BLOCK MILLISECONDS");
+		die("usage: torn_writes DISK BLOCK MILLISECONDS");
 	return overlapping(words[1], strtoull(words[2], NULL, 0), strtol(words[3], NULL, 0));
 }
