@@ -1,101 +1,54 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Leads the driver that does everything wrong through its scenes, while several threads use its disks.
+ * Drives the module that makes every mistake that compiles, while several threads use its disks.
  *
- * usage: adversary SEED FIRST STEPS [SECONDS]     ends after so many steps, or after so long
- *        adversary users SEED SECONDS             only uses what there is meanwhile, if there is anything
- *        adversary links SEED SECONDS             links to its directories, until they have been gone for a while
+ * usage: adversary SEED FIRST STEPS [SECONDS]     ends after that many steps or seconds
+ *        adversary users SEED SECONDS             only uses the disks that there are
+ *        adversary links SEED SECONDS             links to its directories, until they are gone
  *
- * The module must be loaded with the seed. Several steps of an odd seed leave a last scene to the unloading. Answers with
- * the number of steps, of transfers; or with the step after which the kernel has something to report, or whose end does
- * not come. For links, another module must be loaded that takes them; the answer is their number.
+ * The module must be loaded with the seed. Several steps of an odd seed leave a last scene to the
+ * unloading. Prints the number of steps and of transfers; or the step after which the kernel has
+ * reported something, or which does not end. `links` needs the module `keeper`, and prints the
+ * number of links.
  */
-#define _GNU_SOURCE
 #include <dirent.h>
-#include <fcntl.h>
-#include <linux/fs.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
+#include <liburing.h>
 
 #include "util.h"
-#include "ring.h"
 
 #define TREE "/sys/kernel/config/adversary/"
 #define KEEPER "/sys/kernel/config/keeper/"
 
-/* What the module is told by: memory may be short for this act. */
+/* For the module: allocations may fail during this act. */
 #define SCARCE (1ul << 32)
 
 enum { USERS = 4, ACTS = 6, LONGEST = 65536, PATIENCE = 80, POLLED = 8 };
 
-/* What all threads share; the step that is on, and since when. */
-static struct {
-	atomic_bool stop;
-	atomic_ulong moved, step;
-	atomic_long since;
-} shared;
+static atomic_bool stopped;
+/* The current step, and when it began. */
+static atomic_ulong transfers, current;
+static atomic_long since;
+static pthread_t threads[USERS + 1];
 
-struct chance {
-	uint64_t state;
-};
+#define below random_below
 
-static uint64_t below(struct chance *c, uint64_t bound)
-{
-	uint64_t z = (c->state += 0x9e3779b97f4a7c15ull);
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return (z ^ z >> 31) % bound;
-}
-
-/* put: writes a number to a file; false, with errno, if it does not take it. */
+/* put: writes a number to a file. */
 static bool put(const char *path, unsigned long number)
 {
 	char text[32];
-	int length = snprintf(text, sizeof(text), "%lu\n", number);
-	int fd = open(path, O_WRONLY | O_CLOEXEC), saved;
-	bool taken = fd >= 0 && write(fd, text, length) == length;
 
-	saved = errno;
-	if (fd >= 0)
-		close(fd);
-	errno = saved;
-	return taken;
-}
-
-static void put_text(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	if (write(fd, text, strlen(text)) < 0)
-		errno = 0;
-	close(fd);
+	snprintf(text, sizeof(text), "%lu\n", number);
+	return !write_file(path, text);
 }
 
 static long get(const char *path)
 {
-	char text[32] = "";
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[4096];
 
-	if (fd < 0)
-		return -1;
-	if (read(fd, text, sizeof(text) - 1) < 0)
-		text[0] = 0;
-	close(fd);
-	return atol(text);
+	return read_file(path, text) ? atol(text) : -1;
 }
 
-/* fail: lets the so-manieth allocation of this thread fail, for 0 none. */
+/* fail: lets the Nth allocation of this thread fail; none for 0. */
 static void fail(unsigned long nth)
 {
 	static __thread int file = -1;
@@ -107,8 +60,8 @@ static void fail(unsigned long nth)
 		die("fail-nth: %s", verdict(-1));
 }
 
-/* find: one of the disks that there are, its name in `name`. */
-static bool find(struct chance *c, char name[64])
+/* find: one of the disks of the module. */
+static bool find(uint64_t *c, char name[64])
 {
 	DIR *dir = opendir("/sys/block");
 	struct dirent *entry;
@@ -122,47 +75,47 @@ static bool find(struct chance *c, char name[64])
 	return seen;
 }
 
-/* knob: reads or writes one of the files by which a user changes the queue of a disk. */
-static void knob(struct chance *c, const char *name)
+/* use_attribute: reads or writes an attribute of the queue of a disk. */
+static void use_attribute(uint64_t *c, const char *name)
 {
 	static const char *const schedulers[] = { "none", "mq-deadline", "kyber" };
-	static const char *const read_only[] = { "hw_sector_size", "nr_zones", "write_cache", "dma_alignment" };
+	static const struct {
+		const char *name;
+		unsigned int least, range;
+	} attributes[] = {
+		{ "scheduler", 0, 3 },
+		{ "nr_requests", 0, 80 },
+		{ "io_timeout", 20, 200 },
+		{ "wbt_lat_usec", 0, 2000 },
+		{ "hw_sector_size", 0, 0 },
+		{ "nr_zones", 0, 0 },
+		{ "write_cache", 0, 0 },
+		{ "dma_alignment", 0, 0 },
+	}, *a;
+	unsigned int which = below(c, 5);
+	unsigned long value;
 	char path[128];
 
-	bool alone = strtoul(name + 3, NULL, 10) % 2;
-
-	snprintf(path, sizeof(path), "/sys/block/%s/queue/", name);
-	switch (below(c, 5)) {
-	case 0:
-		/* Disks of other steps share their tags: then C may deadlock when the number of queues changes. */
-		if (!alone)
-			return;
-		strcat(path, "scheduler");
-		put_text(path, schedulers[below(c, 3)]);
-		break;
-	case 1:
-		/* And it loses sight of requests that another disk has (patches/upstream/blk-mq-resize-tags.patch). */
-		if (!alone)
-			return;
-		strcat(path, "nr_requests");
-		put(path, below(c, 80));
-		break;
-	case 2:
-		strcat(path, "io_timeout");
-		put(path, 20 + below(c, 200));
-		break;
-	case 3:
-		strcat(path, "wbt_lat_usec");
-		put(path, below(c, 2000));
-		break;
-	default:
-		strcat(path, read_only[below(c, 4)]);
+	/*
+	 * Disks of even steps share their tags. Then C may deadlock when the number of queues
+	 * changes, and loses requests of other disks when nr_requests does
+	 * (patches/upstream/blk-mq-resize-tags.patch).
+	 */
+	if (which < 2 && strtoul(name + 3, NULL, 10) % 2 == 0)
+		return;
+	a = &attributes[which < 4 ? which : 4 + below(c, 4)];
+	snprintf(path, sizeof(path), "/sys/block/%s/queue/%s", name, a->name);
+	value = a->range ? a->least + below(c, a->range) : 0;
+	if (which == 0)
+		write_file(path, schedulers[value]);
+	else if (a->range)
+		put(path, value);
+	else
 		get(path);
-	}
 }
 
-/* transfer: something with the data of a disk; what it says does not matter. */
-static void transfer(struct chance *c, int fd, unsigned char *buffer)
+/* transfer: reads or changes the data of a disk; the result does not matter. */
+static void transfer(uint64_t *c, int fd, unsigned char *buffer)
 {
 	uint64_t size = 0, sectors, range[2];
 	struct iovec data;
@@ -177,7 +130,8 @@ static void transfer(struct chance *c, int fd, unsigned char *buffer)
 		range[1] = (range[1] + 4095) & ~4095ull;
 	}
 	data = (struct iovec){ buffer + (below(c, 4) ? 0 : 512), range[1] };
-	flags = (below(c, 3) ? 0 : RWF_HIPRI) | (below(c, 4) ? 0 : RWF_NOWAIT) | (below(c, 6) ? 0 : RWF_DSYNC);
+	flags = (below(c, 3) ? 0 : RWF_HIPRI) | (below(c, 4) ? 0 : RWF_NOWAIT);
+	flags |= below(c, 6) ? 0 : RWF_DSYNC;
 	switch (below(c, 16)) {
 	case 0:
 		ioctl(fd, BLKDISCARD, range);
@@ -197,48 +151,38 @@ static void transfer(struct chance *c, int fd, unsigned char *buffer)
 	default:
 		pwritev2(fd, &data, 1, range[0], flags);
 	}
-	shared.moved++;
+	transfers++;
 }
 
-/* polled: several transfers at once, whose ends are polled for. */
-static void polled(struct chance *c, struct ring *ring, int fd, unsigned char *buffer)
+/* polled: sends several transfers together, then polls for their completion. */
+static void polled(uint64_t *c, struct io_uring *ring, int fd, unsigned char *buffer)
 {
-	unsigned int send = 1 + below(c, POLLED), left = send;
-	struct io_uring_cqe end;
+	unsigned int left = 1 + below(c, POLLED);
+	struct io_uring_cqe *cqe;
 
-	for (unsigned int i = 0; i < send; i++) {
-		struct io_uring_sqe sqe = {
-			.opcode = below(c, 2) ? IORING_OP_READ : IORING_OP_WRITE,
-			.fd = fd,
-			.off = below(c, 4096) * 4096,
-			.addr = (uintptr_t)buffer,
-			.len = 4096 * (1 + below(c, 4)),
-		};
+	for (unsigned int i = 0; i < left; i++) {
+		uint64_t offset = below(c, 4096) * 4096, length = 4096 * (1 + below(c, 4));
 
-		ring_push(ring, &sqe);
+		io_uring_prep_rw(below(c, 2) ? IORING_OP_READ : IORING_OP_WRITE,
+				 io_uring_get_sqe(ring), fd, buffer, length, offset);
 	}
 	while (left) {
-		int sent = ring_enter(ring, send, 1, IORING_ENTER_GETEVENTS);
-
-		if (sent > 0)
-			send -= sent;
-		while (ring_pop(ring, &end)) {
-			left--;
-			shared.moved++;
-		}
+		io_uring_submit_and_wait(ring, 1);
+		for (; left && !io_uring_peek_cqe(ring, &cqe); left--, transfers++)
+			io_uring_cqe_seen(ring, cqe);
 	}
 }
 
 /* user: opens disks and uses them for a while. */
 static void *user(void *arg)
 {
-	struct chance c = { (uintptr_t)arg };
-	struct ring ring = { .fd = -1 };
-	bool can_poll = ring_set_up(&ring, POLLED), direct, poll;
-	unsigned char *buffer = aligned_alloc(4096, LONGEST + 8192);
+	uint64_t c = (uintptr_t)arg;
+	struct io_uring ring;
+	bool can_poll = !io_uring_queue_init(POLLED, &ring, IORING_SETUP_IOPOLL), direct, poll;
+	unsigned char *buffer = alloc_pages(LONGEST + 8192);
 
 	memset(buffer, 0x77, LONGEST + 8192);
-	while (!shared.stop) {
+	while (!stopped) {
 		char name[64], path[80];
 		int fd;
 
@@ -247,7 +191,7 @@ static void *user(void *arg)
 			continue;
 		}
 		if (!below(&c, 4))
-			knob(&c, name);
+			use_attribute(&c, name);
 		snprintf(path, sizeof(path), "/dev/%s", name);
 		direct = below(&c, 4);
 		fd = open(path, O_RDWR | O_CLOEXEC | (direct ? O_DIRECT : 0));
@@ -256,7 +200,7 @@ static void *user(void *arg)
 			continue;
 		}
 		poll = can_poll && direct && below(&c, 3) == 0;
-		for (uint64_t i = below(&c, 30); i && !shared.stop; i--) {
+		for (uint64_t i = below(&c, 30); i && !stopped; i--) {
 			if (poll && below(&c, 2)) {
 				polled(&c, &ring, fd, buffer);
 				continue;
@@ -271,15 +215,14 @@ static void *user(void *arg)
 	return NULL;
 }
 
-/* worker: ends requests as a task, makes and removes directories, reads what there is. */
+/* worker: ends requests from task context, makes, reads and removes directories. */
 static void *worker(void *arg)
 {
-	struct chance c = { (uintptr_t)arg };
 	static const char *const names[] = { "one", "two", "no", "a_rather_long_name" };
+	uint64_t c = (uintptr_t)arg;
+	char path[128];
 
-	while (!shared.stop) {
-		char path[128];
-
+	while (!stopped) {
 		put(TREE "work", 0);
 		snprintf(path, sizeof(path), TREE "%s", names[below(&c, 4)]);
 		switch (below(&c, 6)) {
@@ -306,34 +249,36 @@ static void *worker(void *arg)
 		}
 	}
 	for (int i = 0; i < 4; i++) {
-		char path[128];
-
 		snprintf(path, sizeof(path), TREE "%s", names[i]);
 		rmdir(path);
 	}
 	return NULL;
 }
 
-/* let_go: gives up what links have kept, when the module's exit has returned, and it would be gone if it did not wait. */
-static void let_go(void)
+/*
+ * drop_links: drops the references that links hold, once the module's exit function has returned.
+ *
+ * The module is gone by then only if its exit function did not wait for the references.
+ */
+static void drop_links(void)
 {
-	static const char *const gone[] = { "/sys/module/rust_block_adversary/parameters", "/sys/module/rust_block_adversary" };
+	static const char module[] = "/sys/module/rust_block_adversary";
 
-	for (int i = 0; i < 2000 && access(gone[0], F_OK) == 0; i++)
+	for (int i = 0; i < 2000 && !access("/sys/module/rust_block_adversary/parameters", F_OK); i++)
 		usleep(10000);
-	for (int i = 0; i < 50 && access(gone[1], F_OK) == 0; i++)
+	for (int i = 0; i < 50 && !access(module, F_OK); i++)
 		usleep(10000);
-	/* It should not be: only in a kernel that is broken does this take time. */
-	if (access(gone[1], F_OK))
+	/* Only a broken kernel gets here: its freed memory is given time to be used again. */
+	if (access(module, F_OK))
 		sleep(2);
 	put(KEEPER "put", 1);
 }
 
-/* links: has another subsystem link to directories of the module, and keep them, while it is unloaded. */
+/* links: another subsystem links to directories of the module while that is being unloaded. */
 static unsigned long links(unsigned long seed, unsigned long seconds)
 {
 	static const char *const targets[] = { "", "leaf", "one", "one/leaf", "two" };
-	struct chance c = { seed };
+	uint64_t c = seed;
 	unsigned long made = 0, missing = 0;
 	time_t end = time(NULL) + seconds;
 	char target[64], link[64];
@@ -358,7 +303,7 @@ static unsigned long links(unsigned long seed, unsigned long seconds)
 		if (access(TREE, F_OK) == 0)
 			missing = 0;
 		else if (!missing++)
-			let_go();
+			drop_links();
 	}
 	for (int i = 0; i < 4; i++) {
 		snprintf(link, sizeof(link), KEEPER "link%d", i);
@@ -368,18 +313,17 @@ static unsigned long links(unsigned long seed, unsigned long seconds)
 	return made;
 }
 
-/* watch: says which step does not end, before the guest's time is up, with what its tasks wait for. */
+/* watch: reports a step that does not end, before the guest's time limit, with blocked tasks. */
 static void *watch(void *arg)
 {
 	(void)arg;
-	while (time(NULL) - shared.since < PATIENCE)
+	while (time(NULL) - since < PATIENCE)
 		sleep(1);
-	put_text("/proc/sysrq-trigger", "w");
-	die("step %lu does not end", (unsigned long)shared.step);
-	return NULL;
+	write_file("/proc/sysrq-trigger", "w");
+	die("step %lu does not end", current);
 }
 
-/* trouble: whether the kernel has warned, or lockdep has stopped, since a state that `before` was the first to see. */
+/* trouble: whether the kernel has warned since the first call, or lockdep has stopped. */
 static bool trouble(void)
 {
 	static long taint = -1;
@@ -398,34 +342,33 @@ static bool trouble(void)
 	return broken || now != taint;
 }
 
-/* play: all of one step, or all but its end; false if something of it stays. */
+/* play: a step with or without its end; false if something of it stays. */
 static bool play(unsigned long seed, unsigned long step, bool ends)
 {
-	struct chance c = { seed * 1000003 + step };
+	uint64_t c = seed * 1000003 + step;
 	unsigned long salt = below(&c, 1000);
-	bool scarce = below(&c, 3) == 0, short_now, gone;
+	bool scarce = below(&c, 3) == 0, fails;
 
-	/* Which allocation fails is a number that grows: each has its turn. */
+	/* The number grows with the step, so that each allocation fails at some time. */
 	if (scarce)
 		fail(1 + below(&c, 1 + step % 400));
 	put(TREE "begin", step);
 	fail(0);
 	for (unsigned long act = 0; act < ACTS; act++) {
 		usleep(below(&c, 30000));
-		short_now = scarce && below(&c, 2);
-		if (short_now)
+		fails = scarce && below(&c, 2);
+		if (fails)
 			fail(1 + below(&c, below(&c, 4) ? 60 : 400));
-		put(TREE "act", salt + act + (short_now ? SCARCE : 0));
+		put(TREE "act", salt + act + (fails ? SCARCE : 0));
 		fail(0);
 	}
 	if (!ends)
 		return true;
 	usleep(below(&c, 20000));
-	gone = put(TREE "end", 0);
-	return gone || errno != ETIMEDOUT;
+	return put(TREE "end", 0) || errno != ETIMEDOUT;
 }
 
-/* A child does it all: what is stuck in the kernel keeps it there, but not who waits for its answer. */
+/* in_child: goes on in a child, which may get stuck in the kernel; the parent does not. */
 static void in_child(void)
 {
 	char text[512];
@@ -445,62 +388,61 @@ static void in_child(void)
 	_exit(0);
 }
 
-static pthread_t threads[USERS + 1];
-
 static void start(unsigned long seed)
 {
 	for (uintptr_t i = 0; i <= USERS; i++)
-		if (pthread_create(&threads[i], NULL, i < USERS ? user : worker, (void *)(seed * 16 + i)))
-			die("pthread_create");
+		threads[i] = start_thread(i < USERS ? user : worker, (void *)(seed * 16 + i));
 }
 
 static void stop(void)
 {
-	shared.stop = true;
+	stopped = true;
 	for (int i = 0; i <= USERS; i++)
 		pthread_join(threads[i], NULL);
 }
 
-int main(int count, char **words)
+static void play_all(unsigned long seed, unsigned long first, unsigned long steps, time_t end)
 {
-	unsigned long seed = count > 3 ? strtoul(words[1], NULL, 0) : 0;
-	unsigned long first = count > 3 ? strtoul(words[2], NULL, 0) : 0;
-	unsigned long steps = count > 3 ? strtoul(words[3], NULL, 0) : 0, done = 0;
-	time_t end = time(NULL) + (count > 4 ? atol(words[4]) : 1000000);
-	pthread_t watcher;
+	unsigned long done = 0;
 
-	if (count == 4 && !strcmp(words[1], "users")) {
-		start(first);
-		sleep(steps);
-		stop();
-		return 0;
-	}
-	if (count == 4 && !strcmp(words[1], "links")) {
-		printf("%lu links\n", links(first, steps));
-		return 0;
-	}
-	if (!steps)
-		die("usage: adversary SEED FIRST STEPS [SECONDS]");
 	in_child();
 	trouble();
-	shared.since = time(NULL);
+	since = time(NULL);
 	start(seed);
-	if (pthread_create(&watcher, NULL, watch, NULL))
-		die("pthread_create");
+	start_thread(watch, NULL);
 	for (; done < steps && time(NULL) < end; done++) {
-		shared.step = first + done;
-		shared.since = time(NULL);
-		if (!play(seed, first + done, true))
-			die("step %lu: something of it is not gone", first + done);
+		current = first + done;
+		since = time(NULL);
+		if (!play(seed, current, true))
+			die("step %lu: something of it is not gone", current);
 		if (trouble())
-			die("step %lu: the kernel has something to report", first + done);
+			die("step %lu: the kernel has something to report", current);
 	}
 	if (seed % 2 && steps > 1) {
-		shared.step = first + done;
-		shared.since = time(NULL);
-		play(seed, first + done, false);
+		current = first + done;
+		since = time(NULL);
+		play(seed, current, false);
 	}
 	stop();
-	printf("%lu steps, %lu transfers\n", done, (unsigned long)shared.moved);
+	printf("%lu steps, %lu transfers\n", done, transfers);
+}
+
+int main(int count, char **words)
+{
+	unsigned long numbers[4] = { 0, 0, 0, 1000000 };
+
+	for (int i = 0; i < 4 && i + 1 < count; i++)
+		numbers[i] = strtoul(words[i + 1], NULL, 0);
+	if (count == 4 && !strcmp(words[1], "users")) {
+		start(numbers[1]);
+		sleep(numbers[2]);
+		stop();
+	} else if (count == 4 && !strcmp(words[1], "links")) {
+		printf("%lu links\n", links(numbers[1], numbers[2]));
+	} else if (numbers[2]) {
+		play_all(numbers[0], numbers[1], numbers[2], time(NULL) + numbers[3]);
+	} else {
+		die("usage: adversary SEED FIRST STEPS [SECONDS]");
+	}
 	return 0;
 }

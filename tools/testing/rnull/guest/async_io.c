@@ -1,134 +1,150 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sends requests without waiting for their ends.
+ * Sends requests without waiting for their completion.
  *
  * usage: async_io reads DISK COUNT MILLISECONDS
- *        async_io durable DISK OFFSET BYTES
- * The first sends COUNT reads of 4 KiB in a row, as many more after so many milliseconds, then prints how often they ended in
- * which way, with the least time that one took: "31 ok, 1 EIO, 200 ms". The second writes zeros with FUA; unlike a call that
- * waits, it has no flush after it.
+ *        async_io polled DISK COUNT MILLISECONDS
+ *        async_io fua DISK OFFSET BYTES
+ *
+ * `reads` sends COUNT reads of 4 KiB together, as many more after MILLISECONDS, and prints how many
+ * ended with which result and the least time that a read took: "31 ok, 1 EIO, 200 ms".
+ *
+ * `polled` sends COUNT reads to polled queues, in four calls, polls for their completion only after
+ * MILLISECONDS, and prints the results alone. A read must complete exactly once.
+ *
+ * `fua` writes zeros with FUA; unlike a synchronous write, no flush follows.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <linux/aio_abi.h>
-#include <poll.h>
-#include <stdint.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <time.h>
-#include <unistd.h>
+#include <limits.h>
+#include <liburing.h>
 
 #include "util.h"
 
-/* Between two reads there is a gap, so that they are not made one. */
+/* The gap between two reads keeps them from being merged. */
 enum { MOST = 64, SIZE = 4096, STEP = 2 * SIZE };
 
-static aio_context_t context;
-static struct iocb blocks[2 * MOST];
-static long begun[2 * MOST];
+static struct io_uring ring;
+static long sent[2 * MOST], least = LONG_MAX;
+static int results[2 * MOST];
+static bool ended[2 * MOST];
 
-static long milliseconds(void)
+/* submit: unlike io_uring_submit(), does not poll for completions. */
+static long submit(void)
 {
-	struct timespec now;
+	unsigned int count = ring.sq.sqe_tail - ring.sq.sqe_head;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	ring.sq.sqe_head = ring.sq.sqe_tail;
+	io_uring_smp_store_release(ring.sq.ktail, ring.sq.sqe_tail);
+	return syscall(SYS_io_uring_enter, ring.ring_fd, count, 0, 0, NULL, 0);
 }
 
-static struct iocb block(int disk, unsigned int which, int what, uint64_t offset, size_t bytes)
+static void send_reads(int disk, unsigned int from, unsigned int to)
 {
-	void *memory = aligned_alloc(SIZE, (bytes + SIZE - 1) / SIZE * SIZE);
-
-	memset(memory, 0, bytes);
-	return (struct iocb){
-		.aio_data = which,
-		.aio_lio_opcode = what,
-		.aio_fildes = disk,
-		.aio_buf = (uintptr_t)memory,
-		.aio_nbytes = bytes,
-		.aio_offset = offset,
-	};
-}
-
-static void send(unsigned int from, unsigned int to)
-{
-	struct iocb *list[2 * MOST];
-
 	for (unsigned int i = from; i < to; i++) {
-		list[i] = &blocks[i];
-		begun[i] = milliseconds();
+		struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+
+		io_uring_prep_read(sqe, disk, alloc_pages(SIZE), SIZE, (uint64_t)i * STEP);
+		io_uring_sqe_set_data64(sqe, i);
+		sent[i] = milliseconds();
 	}
-	if (syscall(SYS_io_submit, context, to - from, list + from) != to - from)
-		die("io_submit: %s", verdict(-1));
+	if (submit() != to - from)
+		die("io_uring_enter: %s", verdict(-1));
 }
 
-static struct io_event await(void)
+/* reap: waits for a completion; false if none comes while none is in flight. */
+static bool reap(unsigned int count, unsigned int in_flight)
 {
-	struct io_event event;
+	struct io_uring_cqe *cqe;
+	long took;
 
-	if (syscall(SYS_io_getevents, context, 1, 1, &event, NULL) != 1)
-		die("io_getevents: %s", verdict(-1));
-	return event;
+	errno = -(in_flight ? io_uring_wait_cqe : io_uring_peek_cqe)(&ring, &cqe);
+	if (errno == EAGAIN && !in_flight)
+		return false;
+	if (errno)
+		die("io_uring_wait_cqe: %s", verdict(-1));
+	if (cqe->user_data >= count || ended[cqe->user_data])
+		die("read %llu has completed twice", cqe->user_data);
+	took = milliseconds() - sent[cqe->user_data];
+	least = took < least ? took : least;
+	ended[cqe->user_data] = true;
+	results[count - in_flight] = cqe->res;
+	io_uring_cqe_seen(&ring, cqe);
+	return true;
 }
 
-static void reads(int disk, unsigned int count, int gap)
+static int by_value(const void *one, const void *other)
 {
-	long least = -1;
-	unsigned int good = 0, bad = 0;
-	int error = 0;
+	return *(const int *)other - *(const int *)one;
+}
 
-	for (unsigned int i = 0; i < 2 * count; i++)
-		blocks[i] = block(disk, i, IOCB_CMD_PREAD, (uint64_t)i * STEP, SIZE);
-	send(0, count);
-	poll(NULL, 0, gap);
-	send(count, 2 * count);
-	for (unsigned int i = 0; i < 2 * count; i++) {
-		struct io_event event = await();
-		long took = milliseconds() - begun[event.data];
-
-		if (least < 0 || took < least)
-			least = took;
-		if (event.res == SIZE) {
-			good++;
-			continue;
-		}
-		bad++;
-		error = -event.res;
+static void reap_all(unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++)
+		reap(count, count - i);
+	if (reap(count, 0))
+		die("a completion too many");
+	qsort(results, count, sizeof(*results), by_value);
+	for (unsigned int from = 0, to; from < count; from = to) {
+		for (to = from; to < count && results[to] == results[from]; to++)
+			;
+		printf("%s%u ", from ? ", " : "", to - from);
+		if (results[from] < 0)
+			printf("%s", strerrorname_np(-results[from]));
+		else if (results[from] == SIZE)
+			printf("ok");
+		else
+			printf("of %d bytes", results[from]);
 	}
-	printf("%u ok, ", good);
-	if (bad)
-		printf("%u %s, ", bad, strerrorname_np(error));
-	printf("%ld ms\n", least);
 }
 
-static void durable(int disk, uint64_t offset, size_t bytes)
+static void reads(int disk, unsigned int count, long wait)
 {
-	long done;
+	send_reads(disk, 0, count);
+	usleep(wait * 1000);
+	send_reads(disk, count, 2 * count);
+	reap_all(2 * count);
+	printf(", %ld ms\n", least);
+}
 
-	blocks[0] = block(disk, 0, IOCB_CMD_PWRITE, offset, bytes);
-	blocks[0].aio_rw_flags = RWF_DSYNC;
-	send(0, 1);
-	done = await().res;
-	if (done < 0)
-		errno = -done;
-	puts(done == (long)bytes || done < 0 ? verdict(done) : "short");
+static void polled(int disk, unsigned int count, long wait)
+{
+	for (unsigned int part = 0; part < 4; part++)
+		send_reads(disk, count * part / 4, count * (part + 1) / 4);
+	usleep(wait * 1000);
+	reap_all(count);
+	puts("");
+}
+
+static void fua(int disk, uint64_t offset, size_t bytes)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+	struct io_uring_cqe *cqe;
+
+	io_uring_prep_write(sqe, disk, alloc_pages(bytes), bytes, offset);
+	sqe->rw_flags = RWF_DSYNC;
+	if (io_uring_submit_and_wait(&ring, 1) != 1 || io_uring_peek_cqe(&ring, &cqe))
+		die("io_uring_submit_and_wait: %s", verdict(-1));
+	errno = cqe->res < 0 ? -cqe->res : 0;
+	puts(cqe->res == (int)bytes || cqe->res < 0 ? verdict(cqe->res) : "short");
 }
 
 int main(int count, char **words)
 {
-	int disk = count == 5 ? open(words[2], O_RDWR | O_DIRECT) : -1;
+	const char *command = count == 5 ? words[1] : "";
+	bool poll = !strcmp(command, "polled");
+	long number = count == 5 ? atol(words[3]) : 0;
+	int disk;
 
-	if (count != 5)
-		die("usage: async_io reads|durable DISK NUMBER NUMBER");
-	if (disk < 0)
-		die("open %s: %s", words[2], verdict(-1));
-	if (syscall(SYS_io_setup, 2 * MOST, &context))
-		die("io_setup: %s", verdict(-1));
-	if (!strcmp(words[1], "durable"))
-		durable(disk, atol(words[3]), atol(words[4]));
-	else if (atoi(words[3]) > 0 && atoi(words[3]) <= MOST)
-		reads(disk, atoi(words[3]), atoi(words[4]));
+	if (!poll && strcmp(command, "reads") && strcmp(command, "fua"))
+		die("usage: async_io reads|polled|fua DISK NUMBER NUMBER");
+	disk = open_direct(words[2], O_RDWR);
+	errno = -io_uring_queue_init(2 * MOST, &ring, poll ? IORING_SETUP_IOPOLL : 0);
+	if (errno)
+		die("io_uring_queue_init: %s", verdict(-1));
+	if (!strcmp(command, "fua"))
+		fua(disk, number, atol(words[4]));
+	else if (number < 1 || number > MOST)
+		die("1 to %d reads", MOST);
 	else
-		die("1 to %u reads", MOST);
+		(poll ? polled : reads)(disk, number, atol(words[4]));
 	return 0;
 }

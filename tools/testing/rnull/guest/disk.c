@@ -1,30 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reads or writes a disk directly, also through buffers that are cut anywhere.
+ * Reads, writes and verifies a disk with direct I/O.
+ *
+ * usage: disk fill DISK SEED OFFSET BYTES       writes a pattern all over a range
+ *        disk check DISK SEED OFFSET BYTES      expects it there
+ *        disk zeros DISK OFFSET BYTES           expects zeros there
+ *        disk model DISK BLOCK OPERATIONS SEED [GRAIN]
+ *        disk read|write|fua|discard|flush DISK OFFSET BYTES
+ *        disk no-memory write|fua|flush DISK OFFSET BYTES
  */
-#define _GNU_SOURCE
-#include <linux/fs.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/ioctl.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
 #include "util.h"
-#include "direct.h"
 
-#define PAGE 4096
-
-/* A fixed sequence of numbers for each seed. */
-static uint64_t numbers;
-
-static uint64_t number(uint64_t below)
-{
-	numbers ^= numbers << 13;
-	numbers ^= numbers >> 7;
-	numbers ^= numbers << 17;
-	return numbers % below;
-}
+enum { PAGE = 4096, STEP = 65536 };
 
 /* The byte that belongs at an offset when the disk was written with a seed. */
 static unsigned char pattern(uint64_t offset, unsigned int seed)
@@ -34,150 +21,134 @@ static unsigned char pattern(uint64_t offset, unsigned int seed)
 	return (x ^ x >> 29) >> (offset % 8 * 8);
 }
 
-/*
- * fill DISK SEED OFFSET BYTES | check DISK SEED OFFSET BYTES | zeros DISK OFFSET BYTES
- *
- * Writes a pattern all over a range, or expects it there, or expects nothing there.
- */
-static int whole(const char *path, char what, unsigned int seed, uint64_t offset,
-		 uint64_t bytes)
+static const char *whole(const char *path, char what, unsigned int seed, uint64_t offset,
+			 uint64_t bytes)
 {
-	const size_t step = 65536;
-	unsigned char *buffer = memory(step);
-	int fd = open_disk(path, what == 'f' ? O_WRONLY : O_RDONLY);
-	uint64_t end = offset + bytes;
+	int fd = open_direct(path, what == 'f' ? O_WRONLY : O_RDONLY);
+	unsigned char *right = alloc_pages(STEP), *buffer = alloc_pages(STEP);
 
-	for (; offset < end; offset += step) {
-		size_t now = end - offset < step ? end - offset : step;
+	for (uint64_t end = offset + bytes; offset < end; offset += STEP) {
+		size_t now = end - offset < STEP ? end - offset : STEP, i = 0;
 
+		for (; i < now; i++)
+			right[i] = what == 'z' ? 0 : pattern(offset + i, seed);
 		if (what == 'f') {
-			for (size_t i = 0; i < now; i++)
-				buffer[i] = pattern(offset + i, seed);
-			if (pwrite(fd, buffer, now, offset) != (ssize_t)now)
+			if (pwrite(fd, right, now, offset) != (ssize_t)now)
 				die("write at %lu: %s", offset, verdict(-1));
 			continue;
 		}
 		memset(buffer, 0x5a, now);
 		if (pread(fd, buffer, now, offset) != (ssize_t)now)
 			die("read at %lu: %s", offset, verdict(-1));
-		for (size_t i = 0; i < now; i++) {
-			unsigned char right = what == 'z' ? 0 : pattern(offset + i, seed);
-
-			if (buffer[i] != right)
+		for (i = 0; i < now; i++)
+			if (buffer[i] != right[i])
 				die("byte %lu is %#x instead of %#x", offset + i, buffer[i],
-				    right);
-		}
+				    right[i]);
 	}
-	puts("ok");
-	return 0;
+	return "ok";
 }
 
-/* Cuts `bytes` of a buffer into pieces, all multiples of `grain` bytes; returns how many. */
-static int cut(struct iovec *pieces, int most, unsigned char *buffer, size_t bytes, size_t grain)
+/* cut: cuts `bytes` of a buffer into pieces, at multiples of `grain` bytes; returns how many. */
+static int cut(uint64_t *random, struct iovec *pieces, int most, unsigned char *buffer,
+	       size_t bytes, size_t grain)
 {
 	int count = 0;
 
-	buffer += number(PAGE / grain) * grain;
+	buffer += random_below(random, PAGE / grain) * grain;
 	while (bytes) {
-		size_t length = (1 + number((bytes < 8192 ? bytes : 8192) / grain)) * grain;
+		size_t length = (1 + random_below(random, (bytes < 8192 ? bytes : 8192) / grain)) *
+				grain;
 
 		if (length > bytes || count == most - 1)
 			length = bytes;
-		pieces[count].iov_base = buffer;
-		pieces[count++].iov_len = length;
-		buffer += length + number(3) * grain;
+		pieces[count++] = (struct iovec){ buffer, length };
+		buffer += length + random_below(random, 3) * grain;
 		bytes -= length;
 	}
 	return count;
 }
 
-/* Moves bytes between a buffer in pieces, in their order, or one in a row. */
-static void copy(struct iovec *pieces, int count, unsigned char *row, bool out)
-{
-	for (int i = 0; i < count; i++, pieces++) {
-		if (out)
-			memcpy(pieces->iov_base, row, pieces->iov_len);
-		else
-			memcpy(row, pieces->iov_base, pieces->iov_len);
-		row += pieces->iov_len;
-	}
-}
-
 /*
- * model DISK BLOCK OPERATIONS SEED [GRAIN]
+ * model: reads or writes whole blocks through scattered buffers.
  *
- * Reads or writes whole blocks through buffers cut anywhere, at least between multiples of GRAIN
- * bytes, which are 2; every byte is checked against a copy in memory. The first MiB of the disk must be unwritten.
+ * The buffers are cut at multiples of GRAIN bytes. Every byte is compared with a copy in memory. The
+ * first MiB of the disk must be unwritten.
  */
-static int model(const char *path, size_t block, long operations, uint64_t seed, size_t grain)
+static const char *model(const char *path, size_t block, long operations, uint64_t random,
+			 size_t grain)
 {
-	enum { SIZE = 1 << 20, PIECES = 24, PIECES_APART = 2 * 512, SLACK = 2 * PAGE + PIECES * PIECES_APART };
+	enum { SIZE = 1 << 20, PIECES = 24, SLACK = 2 * PAGE + PIECES * 2 * 512 };
 	const size_t most = block * 4 < 131072 ? 131072 : block * 4;
-	unsigned char *shadow = memory(SIZE), *buffer = memory(most + SLACK), *row = memory(most);
-	int fd = open_disk(path, O_RDWR);
+	unsigned char *shadow = alloc_pages(SIZE), *buffer = alloc_pages(most + SLACK);
+	int fd = open_direct(path, O_RDWR);
 
-	numbers = seed * 2654435761u + 88172645463325252ull;
 	for (long i = 0; i < operations; i++) {
-		size_t bytes = (1 + number(number(4) ? 4 : most / block)) * block, b;
-		uint64_t offset = number((SIZE - bytes) / block + 1) * block;
+		size_t blocks = 1 + random_below(&random, random_below(&random, 4) ? 4 : most / block);
+		size_t bytes = blocks * block, b;
+		uint64_t offset = random_below(&random, (SIZE - bytes) / block + 1) * block;
+		unsigned char *copy = shadow + offset;
 		struct iovec pieces[PIECES];
-		int count = cut(pieces, PIECES, buffer, bytes, grain);
-		bool writing = number(2);
+		int count = cut(&random, pieces, PIECES, buffer, bytes, grain);
+		bool writing = random_below(&random, 2);
 		ssize_t done;
 
 		memset(buffer, 0xee, most + SLACK);
-		if (writing) {
+		if (writing)
 			for (b = 0; b < bytes; b++)
-				row[b] = number(256);
-			memcpy(shadow + offset, row, bytes);
-			copy(pieces, count, row, true);
-			done = pwritev(fd, pieces, count, offset);
-		} else {
-			done = preadv(fd, pieces, count, offset);
-		}
+				copy[b] = random_below(&random, 256);
+		for (int p = 0; writing && p < count; copy += pieces[p++].iov_len)
+			memcpy(pieces[p].iov_base, copy, pieces[p].iov_len);
+		done = (writing ? pwritev : preadv)(fd, pieces, count, offset);
 		if (done != (ssize_t)bytes)
 			die("operation %ld: %s of %zu at %lu: %zd, %s", i,
 			    writing ? "write" : "read", bytes, offset, done, verdict(done));
-		copy(pieces, count, row, false);
-		for (b = 0; b < bytes && row[b] == shadow[offset + b];)
-			b++;
-		if (b < bytes)
-			die("operation %ld: %zu bytes at %lu, %d pieces: byte %zu is %#x, not %#x",
-			    i, bytes, offset, count, b, row[b], shadow[offset + b]);
+		copy = shadow + offset;
+		for (int p = 0; p < count; copy += pieces[p++].iov_len)
+			if (memcmp(pieces[p].iov_base, copy, pieces[p].iov_len))
+				die("operation %ld: %s of %zu at %lu: piece %d of %d differs", i,
+				    writing ? "write" : "read", bytes, offset, p, count);
 	}
-	puts("ok");
-	return 0;
+	return "ok";
 }
 
 /*
- * transfer DISK read|write|durable|discard|flush OFFSET BYTES
+ * transfer: one system call; a short one is reported with its length.
  *
- * One direct call; answers a short one with its length. What is written are zeros, durable with FUA.
+ * A write is of zeros. With `no_memory` all allocations of pages in the whole system fail
+ * meanwhile, since another task may queue the request.
  */
-static int transfer(const char *path, const char *what, uint64_t offset, size_t bytes)
+static const char *transfer(const char *what, bool no_memory, const char *path, uint64_t offset,
+			    size_t bytes)
 {
-	struct iovec piece = { .iov_base = memory(bytes ?: 1), .iov_len = bytes };
+	static const char knob[] = "/sys/kernel/debug/fail_page_alloc/probability";
+	struct iovec data = { alloc_pages(bytes ?: 1), bytes };
 	uint64_t range[] = { offset, bytes };
-	int fd = open_disk(path, !strcmp(what, "read") ? O_RDONLY : O_WRONLY);
+	static char text[32];
+	int fd = open_direct(path, *what == 'r' ? O_RDONLY : O_WRONLY);
+	int knob_fd = no_memory ? open(knob, O_WRONLY) : -1;
+	const char *said;
 	ssize_t done = -1;
 
 	errno = EINVAL;
+	if (no_memory && write(knob_fd, "100", 3) != 3)
+		die("%s: %s", knob, verdict(-1));
 	if (!strcmp(what, "read"))
-		done = preadv(fd, &piece, 1, offset);
+		done = preadv(fd, &data, 1, offset);
 	else if (!strcmp(what, "write"))
-		done = pwritev(fd, &piece, 1, offset);
-	else if (!strcmp(what, "durable"))
-		done = pwritev2(fd, &piece, 1, offset, RWF_DSYNC);
+		done = pwritev(fd, &data, 1, offset);
+	else if (!strcmp(what, "fua"))
+		done = pwritev2(fd, &data, 1, offset, RWF_DSYNC);
 	else if (!strcmp(what, "discard"))
 		done = ioctl(fd, BLKDISCARD, range) ? -1 : (ssize_t)bytes;
 	else if (!strcmp(what, "flush"))
 		done = fsync(fd) ? -1 : (ssize_t)bytes;
-
-	if (done >= 0 && (size_t)done != bytes)
-		printf("%zd\n", done);
-	else
-		puts(verdict(done));
-	return 0;
+	said = verdict(done);
+	if (no_memory && write(knob_fd, "0", 1) != 1)
+		die("%s: %s", knob, verdict(-1));
+	if (done < 0 || (size_t)done == bytes)
+		return said;
+	snprintf(text, sizeof(text), "%zd", done);
+	return text;
 }
 
 #define IS(name, n) (!strcmp(command, name) && arguments == (n))
@@ -190,12 +161,16 @@ int main(int count, char **words)
 	int arguments = count - 2;
 
 	if (IS("fill", 4) || IS("check", 4))
-		return whole(w[0], command[0], N(1), N(2), N(3));
-	if (IS("zeros", 3))
-		return whole(w[0], 'z', 0, N(1), N(2));
-	if (IS("model", 4) || IS("model", 5))
-		return model(w[0], N(1), N(2), N(3), arguments == 5 ? N(4) : 2);
-	if (IS("transfer", 4))
-		return transfer(w[0], w[1], N(2), N(3));
-	die("disk: no command '%s' with %d arguments", command, arguments);
+		puts(whole(w[0], command[0], N(1), N(2), N(3)));
+	else if (IS("zeros", 3))
+		puts(whole(w[0], 'z', 0, N(1), N(2)));
+	else if (IS("model", 4) || IS("model", 5))
+		puts(model(w[0], N(1), N(2), N(3), arguments == 5 ? N(4) : 2));
+	else if (IS("no-memory", 4))
+		puts(transfer(w[0], true, w[1], N(2), N(3)));
+	else if (arguments == 3)
+		puts(transfer(command, false, w[0], N(1), N(2)));
+	else
+		die("disk: no command '%s' with %d arguments", command, arguments);
+	return 0;
 }

@@ -1,184 +1,254 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Makes system calls whose exact errno counts.
+ * Makes one system call and prints `ok` or the name of its errno.
+ *
+ * usage: syscall CALL
+ *        syscall put-all     for each line "PATH TEXT" of standard input: puts it, prints the value
+ *        syscall show PATH...
+ *        syscall fail-nth FIRST STEP CALL -- UNDO -- STATE...
+ *
+ * CALL, UNDO: put PATH TEXT | load FILE PARAMETERS | mkdir PATH | rmdir PATH | unload MODULE
+ * STATE: a pattern of paths | =FILE, for its content | +DISK, which must keep data
+ *
+ * `fail-nth` repeats a call, each time with another of its allocations failing. A call that fails
+ * must leave the state as it was; so must one that succeeds, after UNDO. It prints the number of
+ * failures and of allocations, and the errnos. A negative FIRST counts from the end.
  */
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
+#include <glob.h>
 
 #include "util.h"
 
-/* put PATH TEXT: write a text to an attribute in one call. */
-static long put(const char *path, const char *text)
+enum { NEVER = 1000000, ALIGNED = 65536 };
+
+static int fail_nth_fd = -1;
+
+/* fail_nth: lets the Nth allocation of this task from now on fail; none for 0. */
+static void fail_nth(long nth)
 {
-	int fd = open(path, O_WRONLY);
+	if (fail_nth_fd >= 0 && dprintf(fail_nth_fd, "%ld", nth) < 0)
+		die("fail-nth cannot be set to %ld: %s", nth, verdict(-1));
+}
+
+/* fail_nth_left: the number of allocations before that one; 0 when it has failed. */
+static long fail_nth_left(void)
+{
+	char text[32] = "";
+
+	if (pread(fail_nth_fd, text, sizeof(text) - 1, 0) < 0)
+		die("fail-nth cannot be read: %s", verdict(-1));
+	return atol(text);
+}
+
+/* call: makes a system call whose Nth allocation fails, if any; opening a file does not count. */
+static long call(char **words, long nth)
+{
+	bool put = !strcmp(words[0], "put"), load = !strcmp(words[0], "load");
+	int fd = -1, saved;
 	long result;
 
-	if (fd < 0)
-		return fd;
-	result = write(fd, text, strlen(text));
-	if (result >= 0 && (size_t)result != strlen(text))
-		die("short write %ld", result);
-	if (result < 0) {
-		int saved = errno;
-
-		close(fd);
-		errno = saved;
+	if (put && !nth)
+		return write_file(words[1], words[2]);
+	if (put || load) {
+		fd = open(words[1], (put ? O_WRONLY : O_RDONLY) | O_CLOEXEC);
+		if (fd < 0)
+			die("open %s: %s", words[1], verdict(-1));
 	}
+	fail_nth(nth);
+	if (put)
+		result = write(fd, words[2], strlen(words[2]));
+	else if (load)
+		result = syscall(SYS_finit_module, fd, words[2], 0);
+	else if (!strcmp(words[0], "mkdir"))
+		result = mkdir(words[1], 0755);
+	else if (!strcmp(words[0], "rmdir"))
+		result = rmdir(words[1]);
+	else if (!strcmp(words[0], "unload"))
+		result = syscall(SYS_delete_module, words[1], O_NONBLOCK);
+	else
+		die("syscall: no command '%s'", words[0]);
+	saved = errno;
+	if (fd >= 0)
+		close(fd);
+	errno = saved;
 	return result;
 }
 
-/* load FILE PARAMETERS: insert a module. */
-static long load(const char *path, const char *parameters)
+/* unescape: replaces \n, \t and \s (a space) in a text. */
+static char *unescape(char *text)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *to = text;
 
-	if (fd < 0)
-		die("open %s: %s", path, verdict(-1));
-	return syscall(SYS_finit_module, fd, parameters, 0);
-}
-
-/* Undoes the escapes of a text on the command line: \n, \t, \e for nothing at all. */
-static char *unescape(const char *text)
-{
-	char *out = strdup(text), *to = out;
-
-	for (; *text; text++) {
-		if (*text != '\\') {
-			*to++ = *text;
-			continue;
-		}
-		text++;
-		if (*text == 'n')
-			*to++ = '\n';
-		else if (*text == 't')
-			*to++ = '\t';
-		else if (*text == 's')
-			*to++ = ' ';
-	}
+	for (char *from = text; *from; from++)
+		if (*from != '\\' || !from[1])
+			*to++ = *from;
+		else
+			*to++ = *++from == 'n' ? '\n' : *from == 't' ? '\t' : ' ';
 	*to = 0;
-	return out;
-}
-
-/* The value of an attribute, or why it cannot be read. */
-static const char *get(const char *path)
-{
-	static char text[4097];
-	int fd = open(path, O_RDONLY);
-	ssize_t length = fd < 0 ? fd : read(fd, text, sizeof(text) - 1);
-
-	if (length < 0)
-		return verdict(-1);
-	close(fd);
-	text[length] = 0;
-	text[strcspn(text, "\n")] = 0;
 	return text;
 }
 
-/* put-all: for every line "PATH TEXT" of standard input, what writing it said, what is there then. */
-static int put_all(void)
+/* show: the value of an attribute, or why it cannot be read. */
+static const char *show(const char *path)
 {
-	char *line = NULL;
+	static char text[4096];
+
+	return read_file(path, text) ?: verdict(-1);
+}
+
+static void put_all(void)
+{
+	char *path = NULL, *text;
 	size_t room = 0;
-	ssize_t length;
 
-	while ((length = getline(&line, &room, stdin)) > 0) {
-		char *text;
-
-		line[strcspn(line, "\n")] = 0;
-		text = strchr(line, ' ');
+	while (getline(&path, &room, stdin) > 0) {
+		path[strcspn(path, "\n")] = 0;
+		text = strchr(path, ' ');
 		if (!text)
-			die("put-all: no text in '%s'", line);
+			die("put-all: no text in '%s'", path);
 		*text++ = 0;
-		printf("%s ", verdict(put(line, unescape(text))));
-		printf("%s\n", get(line));
+		printf("%s ", verdict(write_file(path, unescape(text))));
+		printf("%s\n", show(path));
 		fflush(stdout);
 	}
-	return 0;
 }
 
-/* A file that can be written, read without an open in between. */
-static int open_knob(const char *path)
+/* undo: repeats a call until it succeeds; a device that is being removed may delay it. */
+static void undo(char **words)
 {
-	int fd = open(path, O_RDWR);
-
-	if (fd < 0)
-		die("%s: %s", path, verdict(-1));
-	return fd;
+	for (int tries = 0; call(words, 0) < 0; tries++) {
+		if (tries == 100)
+			die("undoing it by %s says %s", words[0], verdict(-1));
+		usleep(20000);
+	}
 }
 
-static void turn(int knob, long value)
+static void check_data(const char *disk)
 {
-	char text[32];
+	unsigned char *buffer = alloc_pages(ALIGNED);
+	int fd = open_direct(disk, O_RDWR);
 
-	snprintf(text, sizeof(text), "%ld", value);
-	if (write(knob, text, strlen(text)) < 0)
-		die("a knob cannot be turned to %ld: %s", value, verdict(-1));
+	memset(buffer, 0xa5, ALIGNED);
+	if (pwrite(fd, buffer, ALIGNED, 0) != ALIGNED)
+		die("write to %s: %s", disk, verdict(-1));
+	memset(buffer, 0, ALIGNED);
+	if (pread(fd, buffer, ALIGNED, 0) != ALIGNED || buffer[0] != 0xa5 ||
+	    memcmp(buffer, buffer + 1, ALIGNED - 1))
+		die("%s does not keep data", disk);
+	close(fd);
+	munmap(buffer, ALIGNED);
 }
 
-/*
- * no-memory DISK OFFSET BYTES, no-memory-fua DISK OFFSET BYTES, no-memory-flush DISK
- *
- * A write, or a flush if it is of no bytes, during which no page can be had in the whole system: who queues it may be
- * another task.
- */
-static int no_memory(const char *path, uint64_t offset, size_t bytes, int flags)
+/* state: all that can be seen of it, a line each. */
+static char *state(char **words)
 {
-	struct iovec data = { NULL, bytes };
-	int knob = open_knob("/sys/kernel/debug/fail_page_alloc/probability");
-	int fd = open(path, O_WRONLY | O_DIRECT);
-	const char *said;
-	ssize_t done;
+	char *text, line[4096];
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
 
-	if (fd < 0 || posix_memalign(&data.iov_base, 65536, bytes))
-		die("open %s: %s", path, verdict(-1));
-	memset(data.iov_base, 1, bytes);
-	turn(knob, 100);
-	done = bytes ? pwritev2(fd, &data, 1, offset, flags) : fdatasync(fd);
-	said = verdict(done);
-	turn(knob, 0);
-	puts(said);
-	return 0;
+	for (; *words; words++) {
+		glob_t found;
+
+		if (**words == '+') {
+			check_data(*words + 1);
+		} else if (**words == '=') {
+			FILE *in = fopen(*words + 1, "r");
+
+			while (in && fgets(line, sizeof(line), in))
+				fprintf(out, "%s: %s", *words, line);
+			if (in)
+				fclose(in);
+		} else if (!glob(*words, 0, NULL, &found)) {
+			for (size_t i = 0; i < found.gl_pathc; i++)
+				fprintf(out, "%s\n", found.gl_pathv[i]);
+			globfree(&found);
+		}
+	}
+	fclose(out);
+	return text;
 }
 
-#define IS(name, n) (!strcmp(command, name) && arguments == (n))
-#define N(i) strtoull(w[i], NULL, 0)
+/* compare: ends the program with the first line in which two states differ. */
+static void compare(const char *before, const char *after, long nth, const char *said)
+{
+	size_t same = 0;
+
+	if (!strcmp(before, after))
+		return;
+	while (before[same] && before[same] == after[same])
+		same++;
+	while (same && before[same - 1] != '\n')
+		same--;
+	die("allocation %ld failed, the call said %s: then '%.*s' instead of '%.*s'", nth, said,
+	    (int)strcspn(after + same, "\n"), after + same, (int)strcspn(before + same, "\n"),
+	    before + same);
+}
+
+/* split: ends a list of words at the next "--", returns what is behind that. */
+static char **split(char **words)
+{
+	for (; *words; words++)
+		if (!strcmp(*words, "--")) {
+			*words = NULL;
+			return words + 1;
+		}
+	die("fail-nth: there is no '--'");
+}
+
+static void fail_each(long nth, long step, char **words)
+{
+	char **undoing = split(words), **seen = split(undoing), *before, errnos[256] = "";
+	long last, failures = 0, tolerated = 0;
+
+	fail_nth_fd = open("/proc/thread-self/fail-nth", O_RDWR);
+	if (fail_nth_fd < 0)
+		die("this kernel injects no faults");
+	if (call(words, NEVER) < 0)
+		die("without a fault it says %s", verdict(-1));
+	last = NEVER - fail_nth_left();
+	fail_nth(0);
+	undo(undoing);
+	before = state(seen);
+	for (nth = nth < 0 ? last + nth : nth; nth <= last; nth += step) {
+		long result = call(words, nth);
+		const char *said = verdict(result);
+		char *after;
+
+		fail_nth(0);
+		if (result < 0) {
+			failures++;
+			if (!strstr(errnos, said))
+				strcat(strcat(errnos, " "), said);
+		} else {
+			tolerated++;
+			undo(undoing);
+		}
+		after = state(seen);
+		compare(before, after, nth, said);
+		free(after);
+	}
+	if (!failures)
+		die("none of %ld allocations made it fail", last);
+	printf("%ld of %ld allocations make it fail, %ld do not; it says%s\n", failures, last,
+	       tolerated, errnos);
+}
 
 int main(int count, char **words)
 {
 	const char *command = count > 1 ? words[1] : "";
-	char **w = words + 2;
-	int arguments = count - 2;
 
-	if (IS("put-all", 0))
-		return put_all();
-	if (IS("no-memory", 3))
-		return no_memory(w[0], N(1), N(2), 0);
-	if (IS("no-memory-fua", 3))
-		return no_memory(w[0], N(1), N(2), RWF_DSYNC);
-	if (IS("no-memory-flush", 1))
-		return no_memory(w[0], 0, 0, 0);
-	if (IS("put", 2))
-		puts(verdict(put(w[0], unescape(w[1]))));
-	else if (IS("load", 2))
-		puts(verdict(load(w[0], w[1])));
-	else if (IS("unload", 1))
-		puts(verdict(syscall(SYS_delete_module, w[0], O_NONBLOCK)));
-	else if (IS("mkdir", 1))
-		puts(verdict(mkdir(w[0], 0755)));
-	else if (IS("rmdir", 1))
-		puts(verdict(rmdir(w[0])));
-	else if (!strcmp(command, "show"))
-		for (; *w; w++)
-			printf("%s=%s\n", strrchr(*w, '/') + 1, get(*w));
-	else if (IS("open", 1))
-		puts(verdict(open(w[0], O_RDONLY)));
-	else
-		die("syscall: no command '%s' with %d arguments", command, arguments);
+	if (!strcmp(command, "fail-nth") && count > 4) {
+		fail_each(atol(words[2]), atol(words[3]), words + 4);
+	} else if (!strcmp(command, "put-all")) {
+		put_all();
+	} else if (!strcmp(command, "show")) {
+		for (words += 2; *words; words++)
+			printf("%s=%s\n", strrchr(*words, '/') + 1, show(*words));
+	} else if (count == 4 || (count == 3 && strcmp(command, "put") && strcmp(command, "load"))) {
+		if (!strcmp(command, "put"))
+			unescape(words[3]);
+		puts(verdict(call(words + 1, 0)));
+	} else {
+		die("usage: syscall CALL; see its source");
+	}
 	return 0;
 }
