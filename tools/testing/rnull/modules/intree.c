@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Keeps a module that is built outside of the tree from tainting the kernel, which a guest would report. */
+/* Keeps a module built outside of the tree from tainting the kernel, which a guest reports. */
 #include <linux/module.h>
 
 MODULE_INFO(intree, "Y");

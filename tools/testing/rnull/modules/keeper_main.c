@@ -2,7 +2,7 @@
 /*
  * A directory in configfs that can be linked to any other one.
  *
- * It keeps a reference to the last of them until something is written to its attribute
+ * It holds a reference to the last target until something is written to its attribute
  * `put`.
  */
 #include <linux/configfs.h>
@@ -62,5 +62,5 @@ static void __exit keeper_exit(void)
 
 module_init(keeper_init);
 module_exit(keeper_exit);
-MODULE_DESCRIPTION("References to directories of others");
+MODULE_DESCRIPTION("References to foreign configfs directories");
 MODULE_LICENSE("GPL");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A module that others hold on to when it goes.
+//! A module to which others hold references while it is unloaded.
 //!
-//! It can also fail to be initialised, or give up its directory where that is not safe in C.
+//! Its initialisation can fail, and a work item can drop its directory, where that is not safe in C.
 
 #![forbid(unsafe_code)]
 
@@ -44,7 +44,7 @@ module! {
     type: Pinned,
     name: "pinned",
     authors: ["rnull contributors"],
-    description: "Module that others hold on to",
+    description: "Module with foreign references",
     license: "GPL",
     params: {
         fail: u32 {
@@ -53,7 +53,7 @@ module! {
         },
         late: u32 {
             default: 0,
-            description: "A work item drops the directory, then is busy for so many milliseconds",
+            description: "A work item drops the directory, then spins for so many milliseconds",
         },
     },
 }
@@ -125,11 +125,11 @@ impl Directory for Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        pr_info!("a child is gone\n");
+        pr_info!("a child is dropped\n");
     }
 }
 
-/// A driver that ends each request at once.
+/// A driver that completes each request at once.
 enum Disk {}
 
 #[vtable]
