@@ -76,24 +76,13 @@ static bool find(uint64_t *c, char name[64])
 }
 
 /* use_attribute: reads or writes an attribute of the queue of a disk. */
-static void use_attribute(uint64_t *c, const char *name)
+static void use_attribute(uint64_t *c, const char *disk)
 {
 	static const char *const schedulers[] = { "none", "mq-deadline", "kyber" };
-	static const struct {
-		const char *name;
-		unsigned int least, range;
-	} attributes[] = {
-		{ "scheduler", 0, 3 },
-		{ "nr_requests", 0, 80 },
-		{ "io_timeout", 20, 200 },
-		{ "wbt_lat_usec", 0, 2000 },
-		{ "hw_sector_size", 0, 0 },
-		{ "nr_zones", 0, 0 },
-		{ "write_cache", 0, 0 },
-		{ "dma_alignment", 0, 0 },
-	}, *a;
+	static const char *const names[] = { "scheduler",      "nr_requests", "io_timeout",
+					     "wbt_lat_usec",   "nr_zones",    "write_cache",
+					     "hw_sector_size", "dma_alignment" };
 	unsigned int which = below(c, 5);
-	unsigned long value;
 	char path[128];
 
 	/*
@@ -101,15 +90,18 @@ static void use_attribute(uint64_t *c, const char *name)
 	 * changes, and loses requests of other disks when nr_requests does
 	 * (patches/upstream/blk-mq-resize-tags.patch).
 	 */
-	if (which < 2 && strtoul(name + 3, NULL, 10) % 2 == 0)
+	if (which < 2 && strtoul(disk + 3, NULL, 10) % 2 == 0)
 		return;
-	a = &attributes[which < 4 ? which : 4 + below(c, 4)];
-	snprintf(path, sizeof(path), "/sys/block/%s/queue/%s", name, a->name);
-	value = a->range ? a->least + below(c, a->range) : 0;
+	snprintf(path, sizeof(path), "/sys/block/%s/queue/%s", disk,
+		 names[which < 4 ? which : 4 + below(c, 4)]);
 	if (which == 0)
-		write_file(path, schedulers[value]);
-	else if (a->range)
-		put(path, value);
+		write_file(path, schedulers[below(c, 3)]);
+	else if (which == 1)
+		put(path, below(c, 80));
+	else if (which == 2)
+		put(path, 20 + below(c, 200));
+	else if (which == 3)
+		put(path, below(c, 2000));
 	else
 		get(path);
 }
@@ -263,8 +255,9 @@ static void *worker(void *arg)
 static void drop_links(void)
 {
 	static const char module[] = "/sys/module/rust_block_adversary";
+	static const char parameters[] = "/sys/module/rust_block_adversary/parameters";
 
-	for (int i = 0; i < 2000 && !access("/sys/module/rust_block_adversary/parameters", F_OK); i++)
+	for (int i = 0; i < 2000 && !access(parameters, F_OK); i++)
 		usleep(10000);
 	for (int i = 0; i < 50 && !access(module, F_OK); i++)
 		usleep(10000);
@@ -368,7 +361,7 @@ static bool play(unsigned long seed, unsigned long step, bool ends)
 	return put(TREE "end", 0) || errno != ETIMEDOUT;
 }
 
-/* in_child: goes on in a child, which may get stuck in the kernel; the parent does not. */
+/* in_child: continues in a child, which may get stuck in the kernel, unlike the parent. */
 static void in_child(void)
 {
 	char text[512];

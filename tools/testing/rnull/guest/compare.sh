@@ -1,22 +1,24 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
-# Asks null_blk what rnull is asked in the same guest, to compare the answers line by line.
+# Compares the results of rnull and null_blk in the same guest, line by line.
 
-# answer KEY: what comes on standard input, in one line.
-answer() {
+# result KEY: prints standard input in one line.
+result() {
 	printf '%s: %s\n' "$1" "$(tr '\n' ' ')"
 }
 
-# ask_all KEY DIRECTORY: puts each line "ATTRIBUTE TEXT" of standard input, shows what was said, what is there then.
-ask_all() {
-	local line
+# put_each KEY DIRECTORY LINE...: for each line "ATTRIBUTE TEXT", the result and the value then.
+put_each() {
+	local key=$1 dir=$2 line file
 
-	while IFS= read -r line; do
-		echo "$2/$line" | syscall put-all | answer "$1$line"
+	shift 2
+	for line; do
+		file=$dir/${line%% *}
+		echo "$(syscall put "$file" "${line#* }") $(<"$file")" | result "$key$line"
 	done
 }
 
-# both FUNCTION: compares line by line what it prints for null_blk, for rnull.
+# both FUNCTION: compares the lines that it prints for null_blk and for rnull.
 both() {
 	local theirs ours
 
@@ -27,6 +29,6 @@ both() {
 	while IFS= read -r -u 3 theirs && IFS= read -r -u 4 ours; do
 		equal "$1: as null_blk: ${theirs%%: *}" "$ours" "$theirs"
 	done 3</tmp/theirs 4</tmp/ours
-	equal "$1: as many answers as from null_blk" "$(wc -l </tmp/ours)" "$(wc -l </tmp/theirs)"
+	equal "$1: as many results as from null_blk" "$(wc -l </tmp/ours)" "$(wc -l </tmp/theirs)"
 	check "$1: there were some" test -s /tmp/theirs
 }

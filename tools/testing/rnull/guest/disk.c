@@ -4,6 +4,7 @@
  *
  * usage: disk fill DISK SEED OFFSET BYTES       writes a pattern all over a range
  *        disk check DISK SEED OFFSET BYTES      expects it there
+ *        disk verify DISK SEED OFFSET BYTES     does both
  *        disk zeros DISK OFFSET BYTES           expects zeros there
  *        disk model DISK BLOCK OPERATIONS SEED [GRAIN]
  *        disk read|write|fua|discard|flush DISK OFFSET BYTES
@@ -71,8 +72,8 @@ static int cut(uint64_t *random, struct iovec *pieces, int most, unsigned char *
 /*
  * model: reads or writes whole blocks through scattered buffers.
  *
- * The buffers are cut at multiples of GRAIN bytes. Every byte is compared with a copy in memory. The
- * first MiB of the disk must be unwritten.
+ * The buffers are cut at multiples of GRAIN bytes. Every byte is compared with a copy in memory.
+ * The first MiB of the disk must be unwritten.
  */
 static const char *model(const char *path, size_t block, long operations, uint64_t random,
 			 size_t grain)
@@ -83,8 +84,8 @@ static const char *model(const char *path, size_t block, long operations, uint64
 	int fd = open_direct(path, O_RDWR);
 
 	for (long i = 0; i < operations; i++) {
-		size_t blocks = 1 + random_below(&random, random_below(&random, 4) ? 4 : most / block);
-		size_t bytes = blocks * block, b;
+		uint64_t longest = random_below(&random, 4) ? 4 : most / block;
+		size_t bytes = (1 + random_below(&random, longest)) * block, b;
 		uint64_t offset = random_below(&random, (SIZE - bytes) / block + 1) * block;
 		unsigned char *copy = shadow + offset;
 		struct iovec pieces[PIECES];
@@ -162,6 +163,8 @@ int main(int count, char **words)
 
 	if (IS("fill", 4) || IS("check", 4))
 		puts(whole(w[0], command[0], N(1), N(2), N(3)));
+	else if (IS("verify", 4))
+		whole(w[0], 'f', N(1), N(2), N(3)), puts(whole(w[0], 'c', N(1), N(2), N(3)));
 	else if (IS("zeros", 3))
 		puts(whole(w[0], 'z', 0, N(1), N(2)));
 	else if (IS("model", 4) || IS("model", 5))

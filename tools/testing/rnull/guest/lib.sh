@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-# What the scripts of the guest share: the driver under test, its devices, what is left of it.
+# What the scripts of the guests share: the driver under test, its devices, what is left of it.
 # shellcheck shell=sh disable=SC2034 # variables for the scripts that read this
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -7,39 +7,46 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../report.sh"
 
 config=/sys/kernel/config
+mib=1048576
 # bash reads the output of a command through it; devtmpfs does not have it.
 [ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd
 PATH=$PATH:$here
 
-# use DRIVER: rnull, or null_blk to see what the C driver does in the same place.
+# use DRIVER: rnull, or null_blk to compare with the C driver.
 use() {
 	driver=$1
 	case $driver in
-	rnull)
-		module=rnull_mod tree=$config/rnull disk=rnullb
-		;;
-	null_blk)
-		module=null_blk tree=$config/nullb disk=nullb
-		;;
+	rnull) module=rnull_mod tree=$config/rnull disk=rnullb ;;
+	null_blk) module=null_blk tree=$config/nullb disk=nullb ;;
 	esac
 	parameters=/sys/module/$module/parameters
 }
 
 use "${DRIVER:-rnull}"
 
-# module_file NAME: where a module lies; of two with that name, the one that modprobe prefers.
-module_file() {
-	find "/lib/modules/$(uname -r)/updates" "/lib/modules/$(uname -r)/" -name "$1.ko*" 2>/dev/null | head -n 1
-}
-
-# load_module PARAMETERS: inserts the driver, says what the kernel says.
-load_module() {
+mount_configfs() {
 	modprobe configfs 2>/dev/null
 	grep -q " $config " /proc/mounts || mount -t configfs configfs $config
-	syscall load "$(module_file $module)" "$*"
 }
 
-# unload_module: removes it; a reference that is just being dropped is waited for.
+# module_file NAME: the file of a module; of two with that name, the one that modprobe prefers.
+module_file() {
+	find "/lib/modules/$(uname -r)/updates" "/lib/modules/$(uname -r)/" -name "$1.ko*" \
+		2>/dev/null | head -n 1
+}
+
+# load NAME PARAMETERS: inserts a module; prints the result.
+load() {
+	syscall load "$(module_file "$1")" "$2"
+}
+
+# load_module PARAMETERS: inserts the driver; prints the result.
+load_module() {
+	mount_configfs
+	load $module "$*"
+}
+
+# unload_module: removes the driver; retries for a moment while a reference is being dropped.
 unload_module() {
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
 		unloaded=$(syscall unload $module)
@@ -49,7 +56,7 @@ unload_module() {
 	echo "$unloaded"
 }
 
-# fresh PARAMETERS: a newly loaded driver, or the end of the script.
+# fresh PARAMETERS: a newly loaded driver; ends the script if it does not load.
 fresh() {
 	[ ! -d /sys/module/$module ] || unload_module >/dev/null
 	loaded=$(load_module "$@")
@@ -59,25 +66,33 @@ fresh() {
 	}
 }
 
-# device NAME ATTRIBUTE=VALUE...: makes a device by configfs, powered on at last; prints the first thing that fails.
-device() {
-	device_dir=$tree/$1
+# put DIRECTORY ATTRIBUTE=VALUE...: writes attributes in this order; prints the first that fails.
+put() {
+	put_dir=$1
 	shift
-	[ -d "$device_dir" ] || mkdir "$device_dir" || return
-	for setting in "$@" power=1; do
-		device_said=$(syscall put "$device_dir/${setting%%=*}" "${setting#*=}")
-		[ "$device_said" = ok ] || {
-			echo "$setting: $device_said"
+	for setting; do
+		put_said=$(syscall put "$put_dir/${setting%%=*}" "${setting#*=}")
+		[ "$put_said" = ok ] || {
+			echo "$setting: $put_said"
 			return 1
 		}
 	done
 }
 
-# too_large BLOCKSIZE: whether this kernel has no blocks of that size; without transparent huge pages they end at a page.
-# Then a disk with them must be refused, which is checked instead.
+# device NAME ATTRIBUTE=VALUE...: makes a device if there is none, and powers it on.
+device() {
+	device_dir=$tree/$1
+	shift
+	[ -d "$device_dir" ] || mkdir "$device_dir" || return
+	put "$device_dir" "$@" power=1
+}
+
+# too_large BLOCKSIZE: whether this kernel has no blocks of that size: without transparent huge
+# pages they end at a page. Then a disk with them must be refused, which is checked instead.
 too_large() {
 	[ "$1" -gt 4096 ] && [ ! -d /sys/kernel/mm/transparent_hugepage ] || return 1
-	equal "blocks of $1 are refused without huge pages" "$(device large size=16 "blocksize=$1")" "power=1: EINVAL"
+	equal "blocks of $1 are refused without huge pages" \
+		"$(device large size=16 "blocksize=$1")" "power=1: EINVAL"
 	syscall rmdir "$tree/large" >/dev/null
 }
 
@@ -86,15 +101,49 @@ power() {
 	syscall put "$tree/$1/power" "$2"
 }
 
-# remove NAME: what rmdir of a device says.
+# remove NAME: the result of rmdir of a device.
 remove() {
 	syscall rmdir "$tree/$1"
 }
 
-# left_behind: everything by which the driver can still be seen after it went.
+# prepare_faults: makes failslab and fail_page_alloc silent, and valid for all allocations.
+prepare_faults() {
+	for knob in failslab fail_page_alloc; do
+		knob=/sys/kernel/debug/$knob
+		[ -d $knob ] || return
+		echo 0 >$knob/verbose
+		echo N >$knob/ignore-gfp-wait
+	done
+}
+
+# fio_verify DISK OPTION...: writes to a disk with fio, reads back and verifies.
+fio_verify() {
+	fio_disk=/dev/$1
+	shift
+	fio --name=verify --filename="$fio_disk" --bs=4k --direct=1 --verify=crc32c --do_verify=1 \
+		--verify_fatal=1 --thread --group_reporting --minimal "$@"
+}
+
+# fio_load DISK OPTION...: random I/O for a minute, or until it is stopped.
+fio_load() {
+	fio_disk=/dev/$1
+	shift
+	exec fio --name=load --filename="$fio_disk" --bs=4k --direct=1 --ioengine=libaio \
+		--iodepth=16 --rw=randread --size=4M --time_based --runtime=60 --thread \
+		--group_reporting --minimal "$@" >/dev/null 2>&1
+}
+
+# left_behind: everything by which the driver can still be seen after it was unloaded.
 left_behind() {
 	grep -w "$disk" /proc/devices
 	ls -d /sys/block/$disk* /dev/$disk* /sys/module/$module "$tree" 2>/dev/null
 	grep "^$module " /proc/modules
 	true
+}
+
+# finish_unloaded NAME: the last checks of a script.
+finish_unloaded() {
+	equal "$1: unload" "$(unload_module)" ok
+	equal "$1: nothing is left" "$(left_behind)" ""
+	finish
 }

@@ -3,8 +3,7 @@
  * Makes one system call and prints `ok` or the name of its errno.
  *
  * usage: syscall CALL
- *        syscall put-all     for each line "PATH TEXT" of standard input: puts it, prints the value
- *        syscall show PATH...
+ *        syscall show PATH...     prints the values of attributes
  *        syscall fail-nth FIRST STEP CALL -- UNDO -- STATE...
  *
  * CALL, UNDO: put PATH TEXT | load FILE PARAMETERS | mkdir PATH | rmdir PATH | unload MODULE
@@ -93,23 +92,6 @@ static const char *show(const char *path)
 	static char text[4096];
 
 	return read_file(path, text) ?: verdict(-1);
-}
-
-static void put_all(void)
-{
-	char *path = NULL, *text;
-	size_t room = 0;
-
-	while (getline(&path, &room, stdin) > 0) {
-		path[strcspn(path, "\n")] = 0;
-		text = strchr(path, ' ');
-		if (!text)
-			die("put-all: no text in '%s'", path);
-		*text++ = 0;
-		printf("%s ", verdict(write_file(path, unescape(text))));
-		printf("%s\n", show(path));
-		fflush(stdout);
-	}
 }
 
 /* undo: repeats a call until it succeeds; a device that is being removed may delay it. */
@@ -238,12 +220,10 @@ int main(int count, char **words)
 
 	if (!strcmp(command, "fail-nth") && count > 4) {
 		fail_each(atol(words[2]), atol(words[3]), words + 4);
-	} else if (!strcmp(command, "put-all")) {
-		put_all();
 	} else if (!strcmp(command, "show")) {
 		for (words += 2; *words; words++)
 			printf("%s=%s\n", strrchr(*words, '/') + 1, show(*words));
-	} else if (count == 4 || (count == 3 && strcmp(command, "put") && strcmp(command, "load"))) {
+	} else if (count == (!strcmp(command, "put") || !strcmp(command, "load") ? 4 : 3)) {
 		if (!strcmp(command, "put"))
 			unescape(words[3]);
 		puts(verdict(call(words + 1, 0)));

@@ -30,6 +30,8 @@ __attribute__((noreturn, format(printf, 1, 2))) static inline void die(const cha
 {
 	va_list args;
 
+	/* Another thread that dies at the same time waits here for the exit. */
+	flockfile(stdout);
 	va_start(args, format);
 	vprintf(format, args);
 	va_end(args);
