@@ -298,8 +298,7 @@ impl QueueMaps {
                 // SAFETY: By the safety requirements.
                 let entries = unsafe { (*map).mq_map };
                 // SAFETY: The map has an entry for each CPU id, and the caller may write them.
-                let entries =
-                    unsafe { slice::from_raw_parts_mut(entries, nr_cpu_ids() as usize) };
+                let entries = unsafe { slice::from_raw_parts_mut(entries, nr_cpu_ids() as usize) };
                 complete(entries, offset..offset.saturating_add(queues), is_possible);
             }
         }

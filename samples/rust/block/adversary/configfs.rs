@@ -3,8 +3,8 @@
 //! The configfs groups through which a test program controls the scenarios.
 
 use super::{
-    leak::Leak,
     call_site::CallSite,
+    leak::Leak,
     scenario::{
         self,
         Scenario, //

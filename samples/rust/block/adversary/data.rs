@@ -3,8 +3,8 @@
 //! Driver data of tag sets, disks, queues, requests, which misuses the block layer when dropped.
 
 use super::{
-    misuse,
     call_site::CallSite,
+    misuse,
     shared::Shared, //
     variant::Variant,
 };

@@ -3,13 +3,13 @@
 //! The drivers, which differ in the operations that they implement.
 
 use super::{
+    call_site::CallSite,
     data::{
         DiskData,
         HwData,
         Pdu,
         SetData, //
     },
-    call_site::CallSite,
     requests, //
     variant::Variant,
 };

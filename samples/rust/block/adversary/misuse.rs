@@ -3,8 +3,8 @@
 //! Calls that a driver should not make in the context where it makes them.
 
 use super::{
-    extremes,
     call_site::CallSite,
+    extremes,
     rng::Rng,
     shared::Shared, //
     variant::Variant,

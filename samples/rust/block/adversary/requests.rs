@@ -3,6 +3,7 @@
 //! All that safe code can do with requests.
 
 use super::{
+    call_site::CallSite,
     data::{
         DiskData,
         HwData,
@@ -12,7 +13,6 @@ use super::{
     extremes,
     leak::Leak,
     misuse::maybe_misuse,
-    call_site::CallSite,
     rng::Rng,
     shared::Shared, //
     transfer,

@@ -51,16 +51,16 @@ mod leak;
 
 mod rng;
 
+use self::configfs::{
+    Controller,
+    LeafGroup,
+    RootGroup, //
+};
 use kernel::{
     configfs::Subsystem,
     module_params,
     prelude::*,
     sync::Arc, //
-};
-use self::configfs::{
-    Controller,
-    LeafGroup,
-    RootGroup, //
 };
 
 module! {

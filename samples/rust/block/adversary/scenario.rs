@@ -3,6 +3,7 @@
 //! A scenario: the disks of a misbehaving driver, and the operations on them.
 
 use super::{
+    call_site::CallSite,
     data::{
         DiskData,
         SetData, //
@@ -16,7 +17,6 @@ use super::{
     extremes,
     leak::Leak,
     misuse,
-    call_site::CallSite,
     requests::{
         self,
         Adversary, //

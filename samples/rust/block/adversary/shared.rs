@@ -3,8 +3,8 @@
 //! The state that the callbacks of a scenario share.
 
 use super::{
-    leak::Leak,
     call_site::CallSite, //
+    leak::Leak,
     rng::Rng,
     variant::Variant,
 };
