@@ -15,7 +15,8 @@ class Compilation:
         self.out, self.target = pathlib.Path(out).resolve(), target
         directory, name = os.path.split(target)
         saved = self.out / directory / f".{name}.cmd"
-        line = next(line for line in saved.read_text().splitlines() if line.startswith("savedcmd_"))
+        lines = saved.read_text().splitlines()
+        line = next(line for line in lines if line.startswith("savedcmd_"))
         words = shlex.split(line.split(":=", 1)[1].split(";")[0])
         self.env = {"RUSTC_BOOTSTRAP": "1"}  # exported by the kernel's Makefile
         while "=" in words[0]:
@@ -23,7 +24,8 @@ class Compilation:
             self.env[name] = value
         words.pop(0)
         self.source = next(word for word in words if word.endswith(".rs"))
-        # The root of a crate is in the directory of its object, or below it: rust/kernel.o is made of rust/kernel/lib.rs.
+        # The root of a crate is in the directory of its object, as drivers/block/rnull/rnull.rs,
+        # or below it: rust/kernel.o is made of rust/kernel/lib.rs.
         self.tree = pathlib.Path(self.source[: self.source.rindex(f"/{directory}/")])
         if not (self.tree / "Kbuild").is_file():
             raise ValueError(f"{self.source} is not in a kernel tree at {self.tree}")
@@ -37,8 +39,9 @@ class Compilation:
                 self.flags.append(word)
 
     def run(self, compiler, source, into, *more):
-        """Compiles `source`; returns the compiler's messages, as the objects of its JSON output, with its status."""
-        command = [compiler, *self.flags, "--error-format=json", f"--out-dir={into}", *more, str(source)]
+        """Compiles `source`; returns the messages as JSON objects, other lines, the exit status."""
+        command = [compiler, *self.flags, "--error-format=json", f"--out-dir={into}", *more,
+                   str(source)]
         env = dict(os.environ, **self.env, CLIPPY_CONF_DIR=str(self.tree))
         done = subprocess.run(command, cwd=self.out, env=env, capture_output=True, text=True)
         messages, other = [], []
@@ -51,7 +54,7 @@ class Compilation:
 
 
 def place(message):
-    """The (file, line) that a message is about, outside macros: where the user wrote what is wrong."""
+    """The (file, line) that a message is about: outside macros, in the code that uses them."""
     span = next((span for span in message["spans"] if span["is_primary"]), None)
     while span and span.get("expansion"):
         span = span["expansion"]["span"]
