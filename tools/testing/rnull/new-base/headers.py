@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What C declares to Rust: the headers behind a file, found by following its #include lines.
 
-Nothing is preprocessed, so all branches of an #ifdef count. That finds what is gone from a tree, without a
-configuration or a build; the compiler finds the rest.
+Nothing is preprocessed, so all branches of an #ifdef count. That finds what is gone from a tree,
+without a configuration or a build; the compiler finds the rest.
 """
 import re
 
@@ -27,7 +27,8 @@ class Headers:
             text = path.read_text(encoding="utf-8", errors="replace")
             self.texts[path] = extract.c_mask(text)
             # A string is blanked in a mask, and so is the name of a header.
-            waiting += filter(None, (self.find(path, *match.groups()) for match in INCLUDE.finditer(text)))
+            waiting += filter(None, (self.find(path, *match.groups())
+                                     for match in INCLUDE.finditer(text)))
 
     def find(self, path, angled, quoted):
         name = angled or quoted
@@ -49,7 +50,8 @@ class Headers:
                     code = code or extract.DIRECTIVE.sub(extract.blank, text)
                     # What a directive says is not there in the code.
                     inside = code[match.start()] == " "
-                    self.places[match[0]].append((text if inside else code, match.start(), match.end()))
+                    self.places[match[0]].append((text if inside else code, match.start(),
+                                                  match.end()))
 
     def any_place(self, name, condition):
         return any(condition(*place) for place in self.places.get(name, ()))
@@ -68,7 +70,7 @@ class Headers:
             if re.search(r"\b(?:struct|union|enum)\s+$", text[max(0, start - 40):start]):
                 return True
             behind = text[end:end + 40].lstrip()
-            return behind[:1] in (";", ")", "[") and bool(re.search(r"\btypedef\b", self.before(text, start)))
+            return behind[:1] in (";", ")", "[") and "typedef" in self.before(text, start).split()
         return self.any_place(name, declared)
 
     def is_struct(self, name):
@@ -81,7 +83,8 @@ class Headers:
             if not text[end:end + 10].lstrip().startswith("("):
                 return False
             words = self.before(text, start)
-            return (bool(re.fullmatch(r"[\w\s*(),]*\w[\w\s*(),]*", words)) and words.count("(") == words.count(")")
+            return (bool(re.fullmatch(r"[\w\s*(),]*\w[\w\s*(),]*", words))
+                    and words.count("(") == words.count(")")
                     and not re.search(r"\b(?:return|else|if|while)\b", words)
                     and (inline or "inline" not in words))
         return self.any_place(name, declared)
@@ -103,9 +106,6 @@ class Headers:
                 found.add(head[1])
         return found
 
-    def is_constant(self, name):
-        return self.is_macro(name) or bool(self.enum_of(name))
-
     def exists(self, name):
-        return any(question(name) for question in (
-            self.is_macro, self.is_type, self.is_variable, self.enum_of)) or self.is_function(name, inline=True)
+        questions = self.is_macro, self.is_type, self.is_variable, self.enum_of
+        return any(ask(name) for ask in questions) or self.is_function(name, inline=True)

@@ -12,8 +12,8 @@ CALL = re.compile(r"(?<![\w.>])([a-zA-Z_]\w*)\s*\(")
 TYPE = re.compile(r"\b(?:struct|union|enum)\s+(\w+)")
 CONSTANT = re.compile(r"\b([A-Z_][A-Z0-9_]{3,})\b")
 # What C has of its own, or the build defines.
-LANGUAGE = {"if", "while", "for", "switch", "return", "sizeof", "defined", "__rust_helper", "static_assert", "NULL",
-            "void"}
+LANGUAGE = {"if", "while", "for", "switch", "return", "sizeof", "defined", "__rust_helper",
+            "static_assert", "NULL", "void"}
 PROMISE = re.compile(r"SAFETY:|INVARIANT:|# Safety|# Invariants")
 QUOTED = re.compile(r"`(?:struct |enum )?([a-z_][a-z0-9_]*)(?:\(\))?`")
 CALLED = re.compile(r"\b([a-z_][a-z0-9_]+)\(\)")
@@ -24,19 +24,23 @@ class Ours:
 
     def __init__(self, top):
         self.top = top
-        self.rust = {path: path.read_text(encoding="utf-8") for place in ("rust/kernel", "drivers", "samples")
-                     for path in sorted((top / place).rglob("*.rs")) if "generated" not in path.parts}
-        self.c = {path: path.read_text(encoding="utf-8") for path in sorted((top / "rust/helpers").glob("*.c"))}
+        self.rust = {path: path.read_text(encoding="utf-8")
+                     for place in ("rust/kernel", "drivers", "samples")
+                     for path in sorted((top / place).rglob("*.rs"))
+                     if "generated" not in path.parts}
+        self.c = {path: path.read_text(encoding="utf-8")
+                  for path in sorted((top / "rust/helpers").glob("*.c"))}
         self.code = {path: extract.rust_mask(text) for path, text in self.rust.items()}
         self.masks = {path: extract.c_mask(text) for path, text in self.c.items()}
         self.helpers = {match[1] for text in self.masks.values() for match in HELPER.finditer(text)}
-        self.words = {path: set(re.findall(r"\w+", text)) for path, text in (self.code | self.masks).items()}
+        self.words = {path: set(re.findall(r"\w+", text))
+                      for path, text in (self.code | self.masks).items()}
 
     def name(self, path):
         return str(path.relative_to(self.top))
 
     def bindings(self):
-        """All (file, name, inner name or None, whether it is called) that Rust takes from the bindings."""
+        """All (file, name, inner name or None, is called) that Rust takes from the bindings."""
         for path, text in self.code.items():
             for match in BINDING.finditer(text):
                 yield path, match[1], match[2], bool(match[3])
@@ -49,7 +53,8 @@ class Ours:
         end = extract.File("x.rs", text).closing(macro.end() - 1)
         body = text[macro.end():end]
         pattern = re.match(r"\s*\(([^)]*)\)", body)
-        parameters = [word.strip().partition(":")[0] for word in pattern[1].split(",")] if pattern else []
+        parameters = [word.strip().partition(":")[0]
+                      for word in pattern[1].split(",")] if pattern else []
         for generic in GENERIC.finditer(body):
             if f"${generic[1]}" not in parameters:
                 continue
@@ -60,15 +65,17 @@ class Ours:
         """All (file, name, whether it is called) that our helpers take from headers."""
         for path, text in self.masks.items():
             text = re.sub(r"^[ \t]*#[ \t]*include[^\n]*", "", text, flags=re.M)
-            own = set(re.findall(r"\bstruct\s+(\w+)\s*\{", text)) | set(re.findall(r"#\s*define\s+(\w+)", text))
+            own = {*re.findall(r"\bstruct\s+(\w+)\s*\{", text),
+                   *re.findall(r"#\s*define\s+(\w+)", text)}
             calls = {match[1] for match in CALL.finditer(text)}
-            names = calls | {match[1] for pattern in (TYPE, CONSTANT) for match in pattern.finditer(text)}
+            names = calls | {match[1] for pattern in (TYPE, CONSTANT)
+                             for match in pattern.finditer(text)}
             for name in sorted(names - own - LANGUAGE):
-                if not name.startswith("rust_helper_") and not re.match(r"(CONFIG|ARCH_HAS)_", name):
+                if not re.match(r"(rust_helper|CONFIG|ARCH_HAS)_", name):
                     yield path, name, name in calls and not name.isupper()
 
     def promises(self):
-        """All (file, name) of C that a comment names which justifies unsafe code, or that a helper's comment calls."""
+        """All (file, name) of C in comments that justify unsafe code, and in those of helpers."""
         known = set().union(*(self.words[path] for path in self.code)) | self.helpers
         for path, text in self.rust.items():
             for block in self.blocks(text):
