@@ -2,7 +2,7 @@
 
 //! Checks what settings build, against null_blk's rules told in other words.
 
-#[path = "../../../../drivers/block/rnull/config.rs"]
+#[path = "../../../../../drivers/block/rnull/config.rs"]
 mod config;
 
 use config::*;
@@ -60,8 +60,7 @@ fn settings() -> impl Strategy<Value = Config> {
     })
 }
 
-/// Whether the block layer, or null_blk before it, refuses these settings, or a cache on a limits
-/// with large pages would.
+/// Whether null_blk or the block layer refuses these settings, or a cache with large pages does.
 fn refused(c: &Config, limits: &SystemLimits) -> bool {
     let block = if c.blocksize == 0 { 512 } else { c.blocksize };
 

@@ -2,7 +2,7 @@
 
 //! Checks that a limit on bandwidth is kept, whatever the requests.
 
-#[path = "../../../../drivers/block/rnull/slow_path/token_bucket.rs"]
+#[path = "../../../../../drivers/block/rnull/slow_path/token_bucket.rs"]
 mod token_bucket;
 
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ proptest! {
         let size = u64::from(mbps) * TICK;
         for bytes in requests {
             while !bucket.take(bytes) {
-                // Whoever waits, waits for something.
+                // A request that waits, waits for the timer.
                 prop_assert!(timer_active);
                 // A long debt is paid at once here.
                 ticks += 1;
@@ -35,9 +35,9 @@ proptest! {
             moved += u64::from(bytes);
             timer_active |= bucket.needs_timer();
         }
-        // Nor was anybody kept waiting when there was no debt.
+        // No request waited when there was no debt.
         prop_assert!(ticks * size <= moved + size);
-        // At last it is full again, and rests.
+        // At last the bucket is full again, and the timer stops.
         for _ in 0..=moved / size + 1 {
             timer_active = bucket.refill();
         }

@@ -2,11 +2,11 @@
 
 //! Checks that ranges of bytes are divided into pages without a gap, with the right sectors.
 
-#[path = "../../../../rust/kernel/page_store/part.rs"]
+#[path = "../../../../../rust/kernel/page_store/part.rs"]
 mod part;
-#[path = "../../../../rust/kernel/page_store/range.rs"]
+#[path = "../../../../../rust/kernel/page_store/range.rs"]
 mod range;
-#[path = "../../../../rust/kernel/page_store/sectors.rs"]
+#[path = "../../../../../rust/kernel/page_store/sectors.rs"]
 mod sectors;
 
 /// What the files take from the kernel.

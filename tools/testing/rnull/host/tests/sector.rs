@@ -2,7 +2,7 @@
 
 //! Checks that sums of sectors saturate where those of greater numbers would not fit.
 
-#[path = "../../../../rust/kernel/block/sector.rs"]
+#[path = "../../../../../rust/kernel/block/sector.rs"]
 mod sector;
 
 use proptest::prelude::*;

@@ -2,7 +2,7 @@
 
 //! Checks how much of a request comes before a bad sector, by trying each sector.
 
-#[path = "../../../../drivers/block/rnull/slow_path/partial_io.rs"]
+#[path = "../../../../../drivers/block/rnull/slow_path/partial_io.rs"]
 mod partial_io;
 
 use partial_io::*;
