@@ -18,7 +18,8 @@ skip() {
 	echo "skip $1 - $2"
 }
 
-# check NAME COMMAND...: passes when the command does; its last line of output is the reason when it does not.
+# check NAME COMMAND...: passes when the command does; its last line of output is the reason when it
+# does not.
 check() {
 	check_name=$1
 	shift

@@ -7,10 +7,13 @@ cd "$top" || exit 1
 # shellcheck source=tools/testing/rnull/report.sh
 . tools/testing/rnull/report.sh
 
-# sources FIND-EXPRESSION...: our files for which the expression holds, without what builds leave behind.
+# sources FIND-EXPRESSION...: our files for which the expression holds, without what builds leave
+# behind.
 sources() {
-	find . \( -name .git -o -name generated -o -path './rust/*/generated' -o -name .tmp_versions -o -name target \) -prune -o \
-		-type f ! -name '*.mod.c' ! -name '*.o' ! -name '*.ko' \( "$@" \) -print | sed 's,^\./,,' | sort
+	find . \( -name .git -o -name generated -o -path './rust/*/generated' -o -name \
+		.tmp_versions -o -name target \) -prune -o \
+		-type f ! -name '*.mod.c' ! -name '*.o' ! -name '*.ko' \( "$@" \) -print |
+			sed 's,^\./,,' | sort
 }
 
 rust_sources() {
@@ -20,7 +23,8 @@ rust_sources() {
 # Scripts know themselves by their first line.
 shell_scripts() {
 	sources -name '*.sh'
-	sources ! -name '*.sh' -perm -u+x -exec grep -q -m 1 -E '^#!(/usr)?/bin/(env )?(ba|da|)sh' {} \;
+	sources ! -name '*.sh' -perm -u+x -exec grep -q -m 1 -E '^#!(/usr)?/bin/(env )?(ba|da|)sh' \
+		{} \;
 }
 
 # each NAME COMMAND FILE...: one check per file, and a failure when there is no file to check.

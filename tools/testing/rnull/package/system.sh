@@ -2,7 +2,8 @@
 # Copies of a Debian in which the test of the package installs, removes, breaks things.
 # shellcheck shell=bash disable=SC2034,SC2154 # variables for, and of, the script that reads this
 
-# On the file system of the roots, whose files the copies share. What a run that was killed left goes.
+# On the file system of the roots, whose files the copies share. What a run that was killed left
+# goes.
 for work in "$RNULL_CACHE"/package/run-*; do
 	kill -0 "${work##*-}" 2>/dev/null || rm -rf "$work"
 done
@@ -33,8 +34,8 @@ copy() {
 	mkdir -p "$to/debs"
 }
 
-# run_in SYSTEM COMMAND...: prints the exit status; what it says is in `said`. With `small`, the package's directory for
-# what it keeps is on a file system of so many megabytes.
+# run_in SYSTEM COMMAND...: prints the exit status; what it says is in `said`. With `small`, the
+# package's directory for what it keeps is on a file system of so many megabytes.
 run_in() {
 	local name status=0
 	local options=(--chdir /)
@@ -45,7 +46,8 @@ run_in() {
 		options+=(--tmpfs "$small" /var/lib/rnull-dkms)
 	fi
 	"$top/scripts/in-root" --system "$name" --bind "$work" /mnt "${options[@]}" \
-		--env INITRD=No --env DEBIAN_FRONTEND=noninteractive -- "$@" >"$work/said" 2>&1 || status=$?
+		--env INITRD=No --env DEBIAN_FRONTEND=noninteractive -- "$@" >"$work/said" 2>&1 ||
+			status=$?
 	{
 		echo "--- in ${name##*/}, status $status: $*"
 		cat "$work/said"
@@ -61,7 +63,8 @@ install() {
 		case $file in
 		-*) names+=("$file") ;;
 		*)
-			[ "$file" -ef "$work/$(basename "$file")" ] || cp -l "$file" "$work/" 2>/dev/null || cp "$file" "$work/"
+			[ "$file" -ef "$work/$(basename "$file")" ] ||
+				cp -l "$file" "$work/" 2>/dev/null || cp "$file" "$work/"
 			names+=("/mnt/$(basename "$file")")
 			;;
 		esac
@@ -69,7 +72,8 @@ install() {
 	run_in "$name" dpkg --force-confnew -i "${names[@]}"
 }
 
-# install_headers SYSTEM RELEASE: the headers of another flavour, with the link that its own linux-base would have.
+# install_headers SYSTEM RELEASE: the headers of another flavour, with the link that its own
+# linux-base would have.
 install_headers() {
 	local file modules
 	file=$("$top/scripts/debian" "$version" "linux-headers-$2")
@@ -96,7 +100,8 @@ absent() {
 
 # unconfigured SYSTEM: the packages that are not as they should be.
 unconfigured() {
-	dpkg-query --admindir="$(system "$1")/var/lib/dpkg" -W -f '${db:Status-Abbrev} ${Package}\n' |
+	dpkg-query --admindir="$(system "$1")/var/lib/dpkg" -W \
+		-f '${db:Status-Abbrev} ${Package}\n' |
 		grep -v -e '^ii ' -e '^rc ' -e "^.n "
 }
 
@@ -122,10 +127,12 @@ restore() {
 	mv "$file.real" "$file"
 }
 
-# listing SYSTEM: all that packages or their scripts put there. dkms has a key that it makes when it first signs.
+# listing SYSTEM: all that packages or their scripts put there. dkms has a key that it makes when it
+# first signs.
 listing() {
 	(cd "$(system "$1")" && find . -path ./var/log -prune -o -path ./debs -prune -o -print) |
-		grep -v -e '^./var/lib/dkms/mok\.' -e '^./var/lib/dpkg/' -e '^./var/cache/debconf/.*-old$' | sort
+		grep -v -e '^./var/lib/dkms/mok\.' -e '^./var/lib/dpkg/' \
+			-e '^./var/cache/debconf/.*-old$' | sort
 }
 
 # Sets the kernel's names, fetches its packages.
@@ -133,7 +140,8 @@ fetch() {
 	local directory abi name
 	directory=$("$top/scripts/debian-kernel") || {
 		[ $? != 3 ] || {
-			skip "the package is installed" "no image was built by the compilers of the build root"
+			skip "the package is installed" \
+				"no image was built by the compilers of the build root"
 			finish
 		}
 		not_ok "Debian's kernel is there" "scripts/debian-kernel failed"
@@ -144,7 +152,8 @@ fetch() {
 	updates=lib/modules/$release/updates
 	own_null_blk=lib/modules/$release/kernel/drivers/block/null_blk/null_blk.ko.xz
 	kernel_debs=()
-	for name in "linux-base-$release" "linux-binary-$release" "linux-modules-$release" "linux-image-$release" \
+	for name in "linux-base-$release" "linux-binary-$release" "linux-modules-$release" \
+		"linux-image-$release" \
 		"linux-kbuild-$abi" "linux-headers-$abi-common" "linux-headers-$release"; do
 		kernel_debs+=("$("$top/scripts/debian" "$version" "$name")")
 	done
@@ -162,7 +171,8 @@ fetch() {
 fake_source() {
 	local tree=$work/fake-source
 	mkdir -p "$tree/DEBIAN" "$tree/usr/src"
-	printf '%s\n' "Package: linux-source-$RNULL_BASE" "Version: $1" "Architecture: all" "Maintainer: test <test@localhost>" \
+	printf '%s\n' "Package: linux-source-$RNULL_BASE" "Version: $1" "Architecture: all" \
+		"Maintainer: test <test@localhost>" \
 		"Description: no source" >"$tree/DEBIAN/control"
 	: >"$tree/usr/src/linux-source-$RNULL_BASE.tar.xz"
 	dpkg-deb --build --root-owner-group "$tree" "$work/fake-source.deb" >&2
@@ -173,8 +183,8 @@ has_metadata() {
 	[ -s "$(system "$1")/var/lib/rnull-dkms/$release/metadata.tar.xz" ]
 }
 
-# keep_metadata SYSTEM: for other systems, other runs; of earlier states, the last ones stay. Several checkouts may use the
-# cache at once, and each finds there what is complete.
+# keep_metadata SYSTEM: for other systems, other runs; of earlier states, the last ones stay.
+# Several checkouts may use the cache at once, and each finds there what is complete.
 keep_metadata() {
 	has_metadata "$1" || return 0
 	(
@@ -184,12 +194,14 @@ keep_metadata() {
 		touch "$metadata.new"
 		rm -rf "$metadata"
 		mv -T "$metadata.new" "$metadata"
-		find "$RNULL_CACHE/package" -maxdepth 1 -name 'metadata-*' -printf '%T@ %p\n' | sort -rn | tail -n +4 |
+		find "$RNULL_CACHE/package" -maxdepth 1 -name 'metadata-*' -printf '%T@ %p\n' |
+			sort -rn | tail -n +4 |
 			cut -d' ' -f2- | xargs -r -d '\n' rm -rf
 	) 9>"$RNULL_CACHE/package/lock"
 }
 
-# give_metadata SYSTEM [RELEASE]: what an earlier build kept, if there was one; also for a kernel that is not booted.
+# give_metadata SYSTEM [RELEASE]: what an earlier build kept, if there was one; also for a kernel
+# that is not booted.
 give_metadata() {
 	local to
 	to=$(system "$1")/var/lib/rnull-dkms/${2:-$release}
@@ -202,7 +214,8 @@ give_metadata() {
 	) 9>"$RNULL_CACHE/package/lock"
 }
 
-# has_module SYSTEM NAME [RELEASE]: dkms compresses it if the kernel's own modules are there, which are compressed.
+# has_module SYSTEM NAME [RELEASE]: dkms compresses it if the kernel's own modules are there, which
+# are compressed.
 has_module() {
 	local file
 	for file in "$(system "$1")/lib/modules/${3:-$release}/updates/dkms/$2".ko*; do
@@ -216,7 +229,8 @@ installed_as() {
 	check "$1: dkms has built and installed $2" has_module "$1" "$2"
 	run_in "$1" dkms status >/dev/null
 	check "$1: dkms says so" said "^rnull/.*, $release, x86_64: installed"
-	check "$1: modprobe finds $2 first" grep -q "^updates/dkms/$2.ko.xz:" "$(system "$1")/lib/modules/$release/modules.dep"
+	check "$1: modprobe finds $2 first" grep -q "^updates/dkms/$2.ko.xz:" \
+		"$(system "$1")/lib/modules/$release/modules.dep"
 	equal "$1: all packages are configured" "$(unconfigured "$1")" ""
 }
 
@@ -224,7 +238,8 @@ installed_as() {
 module_of() {
 	mkdir -p "$work/modules"
 	has_module "$1" "$2" || return 0
-	"$top/scripts/in-root" --bind "$work" /mnt -- xz -dc "/mnt/$1/$updates/dkms/$2.ko.xz" >"$work/modules/$2.ko"
+	"$top/scripts/in-root" --bind "$work" /mnt -- xz -dc "/mnt/$1/$updates/dkms/$2.ko.xz" \
+		>"$work/modules/$2.ko"
 }
 
 in_build_root() {
@@ -234,5 +249,6 @@ in_build_root() {
 # Makes source-first a drop-in once more.
 reconfigure_drop_in() {
 	sed -i 's/^DROP_IN=.*/DROP_IN=yes/' "$(system source-first)/etc/default/rnull-dkms"
-	[ "$(run_in source-first dpkg-reconfigure -f noninteractive rnull-dkms)" = 0 ] && has_module source-first null_blk
+	[ "$(run_in source-first dpkg-reconfigure -f noninteractive rnull-dkms)" = 0 ] &&
+		has_module source-first null_blk
 }
