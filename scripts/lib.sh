@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
-# The few words that all scripts here share: where things are, how to speak, how to fail, how to wait for each other.
+# The few words that all scripts here share: where things are, how to speak, how to fail, how to
+# wait for each other.
 
 RNULL_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 RNULL_CACHE=${RNULL_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/rnull}
@@ -9,12 +10,14 @@ RNULL_MIRROR=${RNULL_MIRROR:-}
 RNULL_BASE=7.3
 export RNULL_TOP RNULL_CACHE RNULL_MIRROR RNULL_BASE
 
-# say TEXT...: one line about what is going on; stderr, because stdout carries answers. Below a script that sets
-# RNULL_BEGAN, the second at which it began, the line says how long that has been running.
+# say TEXT...: one line about what is going on; stderr, because stdout carries answers. Below a
+# script that sets RNULL_BEGAN, the second at which it began, the line says how long that has been
+# running.
 say() {
 	local clock=''
 	[[ ! ${RNULL_BEGAN:-} ]] ||
-		printf -v clock '[%d:%02d] ' $(((EPOCHSECONDS - RNULL_BEGAN) / 60)) $(((EPOCHSECONDS - RNULL_BEGAN) % 60))
+		printf -v clock '[%d:%02d] ' $(((EPOCHSECONDS - RNULL_BEGAN) / 60)) \
+			$(((EPOCHSECONDS - RNULL_BEGAN) % 60))
 	printf 'rnull: %s%s\n' "$clock" "$*" >&2
 }
 
@@ -43,7 +46,8 @@ need_space() {
 why_failed() {
 	local have
 	have=$(df -P -B 1M "$1" | awk 'NR == 2 { print $4 }')
-	if ((have < 64)); then printf 'the disk that holds %s is full' "$1"; else printf 'see the lines above'; fi
+	if ((have < 64)); then printf 'the disk that holds %s is full' "$1"; else printf \
+		'see the lines above'; fi
 }
 
 # logged LOG COMMAND...: run with all output in LOG; if it fails, show the end of LOG.

@@ -17,7 +17,8 @@ never() {
 	local log=$dir/console.$1
 	show_end "$log"
 	[[ ! $console || ! -e $log ]] || cp "$log" "$console"
-	say "error: the guest was booted $1 times and did not come to its script; its console log is $log"
+	say "error: the guest was booted $1 times and did not come to its script; its console log" \
+		"is $log"
 	exit 124
 }
 
@@ -26,17 +27,20 @@ no_result() {
 	local status=$1
 	show_end "$dir/console"
 	if ((status == 124 || status == 137)); then
-		say "error: the guest was stopped after its limit of $limit seconds; its console log is $log"
+		say "error: the guest was stopped after its limit of $limit seconds; its console" \
+			"log is $log"
 		exit 124
 	fi
 	grep -v '^$' "$dir/qemu.log" >&2 || :
-	say "error: the guest died before its script ended (QEMU's status $status); its console log is $log"
+	say "error: the guest died before its script ended (QEMU's status $status); its console" \
+		"log is $log"
 	exit 125
 }
 
 # The script's result is worth nothing, good or bad.
 blame_emulator() {
-	say "error: QEMU's emulation failed, not the guest: $why; run it again (the console log is $dir/console)"
+	say "error: QEMU's emulation failed, not the guest: $why; run it again (the console log" \
+		"is $dir/console)"
 	exit 123
 }
 
@@ -51,7 +55,8 @@ judge() {
 	fi
 	taint=$(reported taint)
 	if ((taint & ~allowed_taint)); then
-		say "error: the kernel is tainted ($taint, where $allowed_taint is allowed); its log is $log"
+		say "error: the kernel is tainted ($taint, where $allowed_taint is allowed); its" \
+			"log is $log"
 		((result)) || result=126
 	fi
 	exit "$result"
@@ -60,11 +65,13 @@ judge() {
 # Whether QEMU is at fault for what the kernel log says; sets why.
 emulator_failed() {
 	local fault
-	[[ $accel != kvm ]] && fault=$("$here/guest.d/emulator-fault" "$dir/console" "${allow[@]}" 2>/dev/null) && why=$fault
+	[[ $accel != kvm ]] && fault=$("$here/guest.d/emulator-fault" "$dir/console" "${allow[@]}" \
+		2>/dev/null) && why=$fault
 }
 
-# gone QEMU: waits until the guest has ended, or is as good as that; sets why then and returns false. Before its script
-# begins a guest must go on to say something, for now and then an emulated one waits for an interrupt that never comes.
+# gone QEMU: waits until the guest has ended, or is as good as that; sets why then and returns
+# false. Before its script begins a guest must go on to say something, for now and then an emulated
+# one waits for an interrupt that never comes.
 gone() {
 	local late=$((SECONDS + whole / 4)) silence=$((whole / 12)) heard=$SECONDS length=0 now
 	((silence >= 30)) || silence=30
@@ -80,14 +87,16 @@ gone() {
 	done
 }
 
-# boot: runs QEMU to its end and sets status; returns false if the guest was stopped before its script began; sets why.
+# boot: runs QEMU to its end and sets status; returns false if the guest was stopped before its
+# script began; sets why.
 boot() {
 	local qemu_pid
 	"${run[@]}" </dev/null 2>"$dir/qemu.log" &
 	qemu_pid=$!
 	status=0
 	if ! gone "$qemu_pid"; then
-		# What runs it in the build root may wait for it with signals blocked, but takes it along.
+		# What runs it in the build root may wait for it with signals blocked, but takes it
+		# along.
 		kill -KILL "$qemu_pid"
 		wait "$qemu_pid" 2>/dev/null || :
 		[[ $(reported begun) ]] || return 1

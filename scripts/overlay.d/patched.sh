@@ -49,9 +49,11 @@ apply_patches() {
 	for patch in "${patches[@]}"; do
 		grep -qxF "+++ b/$target" "$patch" || continue
 		git_apply "$work/new" --include="$target" "$patch" && continue
-		# Not applicable: then other hands must have put the lines there, and --remove takes them out.
+		# Not applicable: then other hands must have put the lines there, and --remove takes
+		# them out.
 		git_apply "$work/stock" --reverse --include="$target" "$patch" ||
-			die "patches/${patch##*/} fits $tree/$target neither forwards nor backwards; nothing was changed"
+			die "patches/${patch##*/} fits $tree/$target neither forwards nor" \
+				"backwards; nothing was changed"
 	done
 }
 

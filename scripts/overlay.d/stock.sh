@@ -7,9 +7,11 @@ read_base() {
 	local hash path
 	[[ -f $tree/Makefile && -f $tree/rust/kernel/lib.rs ]] ||
 		die "$tree is not a Linux source tree with rust/ in it"
-	release=$(sed -n 's/^VERSION = //p' "$tree/Makefile").$(sed -n 's/^PATCHLEVEL = //p' "$tree/Makefile")
+	release=$(sed -n 's/^VERSION = //p' "$tree/Makefile").$(sed -n 's/^PATCHLEVEL = //p' \
+		"$tree/Makefile")
 	list=$repo/scripts/overlay.d/$release.hashes
-	[[ -f $list ]] || die "$tree is Linux $release, whose files are not known (there is no $list)"
+	[[ -f $list ]] || die "$tree is Linux $release, whose files are not known (there is no" \
+		"$list)"
 	while IFS=' ' read -r hash path; do
 		[[ $hash && $hash != '#'* ]] || continue
 		known["$path $hash"]=1
@@ -17,7 +19,8 @@ read_base() {
 	done <"$list"
 }
 
-# Fills `stock` for each listed file that is replaced: what the tree holds, else what was kept aside, if it is known.
+# Fills `stock` for each listed file that is replaced: what the tree holds, else what was kept
+# aside, if it is known.
 find_stock() {
 	local path patch_target
 	local -A replaced=() now=() kept=()
@@ -46,20 +49,24 @@ not_stock() {
 	printf 'overlay: %s: expected %s, found %s\n' "$1" "${expected[$1]:-absent}" "$2" >&2
 }
 
-# Dies, naming every such file, unless TREE is as it was published wherever this repository replaces or patches it.
+# Dies, naming every such file, unless TREE is as it was published wherever this repository replaces
+# or patches it.
 verify() {
 	local path found refused=0
 	local -A paths=() now=()
-	[[ ! -d $state ]] || die "$tree has this repository laid over it; --verify is for a stock tree"
+	[[ ! -d $state ]] || die "$tree has this repository laid over it; --verify is for a stock" \
+		"tree"
 	for path in "${!expected[@]}" "${!want[@]}" "${patched[@]}"; do
 		paths[$path]=1
 	done
 	hash_into now "$tree" "${!paths[@]}"
 	while IFS= read -r path; do
 		found=${now[$path]:-absent}
-		[[ $found != "${expected[$path]:-absent}" && ! -v known["$path $found"] ]] || continue
+		[[ $found != "${expected[$path]:-absent}" && ! -v known["$path $found"] ]] ||
+			continue
 		not_stock "$path" "$found"
 		refused=1
 	done < <(printf '%s\n' "${!paths[@]}" | sort)
-	((refused == 0)) || die "the files above are not as rnull knows them in Linux $release (${list#"$repo"/})"
+	((refused == 0)) || die "the files above are not as rnull knows them in Linux $release" \
+		"(${list#"$repo"/})"
 }
