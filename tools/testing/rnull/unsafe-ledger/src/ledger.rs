@@ -16,7 +16,7 @@ const HEAD: &str = "\
 # Each unsafe operation below rust/, with what the comment on it cites, and what that comment says. It is written by
 # scripts/unsafe-ledger --record, and read in review: an entry that is new here is new unsafe code.
 #
-#   == file, in reading order
+#   == file
 #   item
 #     kind: operation; arguments of calls are left out where they do nothing unsafe
 #       by what the comment cites, which is there

@@ -134,8 +134,6 @@ impl Defined {
 pub struct Found {
     pub sites: Vec<Site>,
     pub definitions: Vec<Definition>,
-    /// The modules that it declares, in this order.
-    pub modules: Vec<String>,
     /// Where `unsafe` stands and was not understood.
     pub strange: Vec<usize>,
     /// Every name in the code.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The files below `rust/` in reading order.
+//! The files below `rust/` in the order of their paths.
 
 use crate::world::{Source, World};
 use std::{
@@ -38,29 +38,6 @@ fn text_of(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Moves the file of a module, with those of its modules after it, into the result. Unsafe code that the compiler sees
-/// cannot be where this does not look.
-fn read_in_order(
-    path: &str,
-    directory: &str,
-    rest: &mut Vec<Source>,
-    result: &mut Vec<Source>,
-) -> Result<(), String> {
-    let Some(i) = rest.iter().position(|source| source.path == path) else {
-        return Err(format!(
-            "a module is declared whose file is not there: {path}"
-        ));
-    };
-    let source = rest.remove(i);
-    let modules = source.modules().to_vec();
-    result.push(source);
-    for module in modules {
-        let file = format!("{directory}/{module}");
-        read_in_order(&format!("{file}.rs"), &file, rest, result)?;
-    }
-    Ok(())
-}
-
 /// Reads the tree.
 pub fn read(top: &Path) -> Result<World, String> {
     let (mut rust, mut c) = (Vec::new(), Vec::new());
@@ -90,14 +67,5 @@ pub fn read(top: &Path) -> Result<World, String> {
         .lines()
         .filter(|line| line.starts_with('['))
         .for_each(add);
-    let mut ordered = Vec::new();
-    read_in_order(
-        "rust/kernel/overlay.rs",
-        "rust/kernel",
-        &mut sources,
-        &mut ordered,
-    )?;
-    // What no module declares comes last.
-    ordered.append(&mut sources);
-    Ok(World::new(ordered, names))
+    Ok(World::new(sources, names))
 }

@@ -32,11 +32,6 @@ impl Source {
             found,
         })
     }
-
-    /// The modules that the file declares, in this order.
-    pub fn modules(&self) -> &[String] {
-        &self.found.modules
-    }
 }
 
 /// One operation as the ledger has it.
@@ -107,7 +102,7 @@ impl World {
         }
     }
 
-    /// All operations in reading order, with what is wrong about them.
+    /// All operations in their order, with what is wrong about them.
     pub fn entries(&self) -> (Vec<(Entry, usize)>, Vec<String>) {
         let (mut entries, mut faults) = (Vec::new(), Vec::new());
         for source in &self.sources {

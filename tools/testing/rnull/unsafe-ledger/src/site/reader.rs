@@ -164,9 +164,6 @@ impl<'ast> Visit<'ast> for Reader<'_> {
     }
 
     fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
-        if module.content.is_none() {
-            self.found.modules.push(module.ident.to_string());
-        }
         self.inside(
             |place| place.modules.push(module.ident.to_string()),
             |reader| visit::visit_item_mod(reader, module),
@@ -335,7 +332,6 @@ pub fn read(source: &str) -> syn::Result<Found> {
     let found = Found {
         sites: Vec::new(),
         definitions: Vec::new(),
-        modules: Vec::new(),
         strange: Vec::new(),
         names: Vec::new(),
     };
