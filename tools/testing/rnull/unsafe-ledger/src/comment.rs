@@ -1,116 +1,77 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The comment above a piece of code.
-
-/// The lines of a file.
-pub struct Lines(Vec<String>);
+//! Reads comments.
 
 /// What a comment says after `SAFETY:`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Safety {
+pub struct Comment {
     pub text: String,
-    /// Whether the same comment argues about an invariant before.
+    /// Whether an `INVARIANT:` is before it in the same comment.
     pub follows_invariant: bool,
 }
 
-/// The text of a comment that is no documentation.
-fn comment(line: &str) -> Option<&str> {
-    let text = line.trim().strip_prefix("//")?;
-    (!text.starts_with(['/', '!'])).then(|| text.strip_prefix(' ').unwrap_or(text))
+/// The path at the start of an expression in backticks.
+pub const PATH: &str = r"`&?([\w:]+)[<(`]";
+
+/// A regular expression of several parts, compiled once.
+#[macro_export]
+macro_rules! regex {
+    ($($part:expr),+) => {{
+        static REGEX: std::sync::LazyLock<regex_lite::Regex> =
+            std::sync::LazyLock::new(|| regex_lite::Regex::new(&[$($part),+].concat()).unwrap());
+        &*REGEX
+    }};
 }
 
-/// Whether the statement of the next line begins before this one ends.
-fn is_open(line: &str) -> bool {
-    let line = line.trim();
-    let words = |c: char| !c.is_alphanumeric() && c != '_';
-    !line.is_empty()
-        && !line.ends_with([';', '{', '}'])
-        && !line.split(words).any(|word| word == "unsafe")
-}
-
-fn safety(comment: &[&str]) -> Option<Safety> {
-    let is_marker = |line: &&str| {
-        let (word, rest) = line.split_once(':').unwrap_or((*line, ""));
-        !rest.is_empty() && !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_uppercase())
-    };
-    let start = comment
-        .iter()
-        .position(|line| line.starts_with("SAFETY:"))?;
-    let end = comment[start + 1..]
-        .iter()
-        .position(|line| is_marker(line))
-        .map_or(comment.len(), |n| start + 1 + n);
-    let text = comment[start..end].join(" ");
+fn safety(lines: &[&str]) -> Option<Comment> {
+    let is_safety = |line: &&str| line.starts_with("SAFETY:");
+    let is_marker = |line: &&str| regex!("^[A-Z]+:.").is_match(line);
+    let (before, text) = lines.split_at(lines.iter().position(is_safety)?);
+    let next = text.iter().skip(1).position(is_marker);
+    let text = text[..next.map_or(text.len(), |next| next + 1)].join(" ");
     let words: Vec<&str> = text["SAFETY:".len()..].split_whitespace().collect();
-    Some(Safety {
+    Some(Comment {
         text: words.join(" "),
-        follows_invariant: comment[..start]
-            .iter()
-            .any(|line| line.starts_with("INVARIANT:")),
+        follows_invariant: before.iter().any(|line| line.starts_with("INVARIANT:")),
     })
 }
 
-impl Lines {
-    pub fn new(text: &str) -> Self {
-        Self(text.lines().map(str::to_string).collect())
-    }
-
-    /// The SAFETY comment of what stands in line `number`, which is above the statement.
-    pub fn safety(&self, number: usize) -> Option<Safety> {
-        let mut at = number - 1;
-        while at > 0 {
-            let mut above = Vec::new();
-            while at > 0 {
-                let Some(text) = comment(&self.0[at - 1]) else {
-                    break;
-                };
-                above.insert(0, text);
-                at -= 1;
-            }
-            if let Some(found) = safety(&above) {
-                return Some(found);
-            }
-            if at == 0 {
-                break;
-            }
-            let line = self.0[at - 1].trim();
-            if !is_open(line) && !line.starts_with("#[") {
-                break;
-            }
-            at -= 1;
+/// The `SAFETY` comment on the statement that the line (the first is 1) is part of.
+pub fn above(source: &str, line: usize) -> Option<Comment> {
+    let is_code = |line: &&str| !line.starts_with("//");
+    let lines: Vec<&str> = source.lines().take(line - 1).map(str::trim).collect();
+    let mut rest = &lines[..];
+    loop {
+        let code = rest.iter().rposition(is_code).map_or(0, |last| last + 1);
+        let text = rest[code..].iter().map(|line| line[2..].trim_start());
+        let found = safety(&text.collect::<Vec<_>>());
+        if found.is_some() {
+            return found;
         }
-        None
+        let (line, before) = rest[..code].split_last()?;
+        let is_other_statement = regex!(r"[;{}]$|\bunsafe\b|^$").is_match(line);
+        if is_other_statement {
+            return None;
+        }
+        rest = before;
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The names in backticks.
+pub fn names(text: &str) -> impl Iterator<Item = &str> {
+    let words = |code| regex!(r"(?:^|[^'\w])([A-Za-z_]\w*)").captures_iter(code);
+    let names = text.split('`').skip(1).step_by(2).flat_map(words);
+    names.map(|name| name.get(1).unwrap().as_str())
+}
 
-    fn said(text: &str) -> Option<String> {
-        let number = text.lines().position(|line| line.contains("here")).unwrap() + 1;
-        Lines::new(text).safety(number).map(|safety| safety.text)
-    }
+/// The text of a section of the documentation.
+pub fn section<'a>(docs: &'a str, title: &str) -> Option<&'a str> {
+    let start = format!("\n{docs}").find(&format!("\n# {title}\n"))?;
+    let text = &docs[start + "# \n".len() + title.len()..];
+    Some(text.split("\n# ").next().unwrap_or(text).trim())
+}
 
-    #[test]
-    fn a_comment_is_above_the_statement() {
-        let a = Some("A b.".to_string());
-        assert_eq!(said("// SAFETY: A\n// b.\nhere"), a);
-        assert_eq!(said("// SAFETY: A b.\nlet x =\n    here"), a);
-        assert_eq!(said("// SAFETY: A b.\nf(\n    x,\n    here"), a);
-        assert_eq!(
-            said("// More.\n//\n// SAFETY: A b.\n// INVARIANT: C.\n#[cold]\nhere"),
-            a
-        );
-    }
-
-    #[test]
-    fn the_comment_of_another_statement_is_not_its() {
-        assert_eq!(said("// SAFETY: A b.\nf();\nhere"), None);
-        assert_eq!(said("// SAFETY: A b.\nif f() {\n    here"), None);
-        assert_eq!(said("// SAFETY: A b.\nx: unsafe { f() },\ny: here"), None);
-        assert_eq!(said("/// SAFETY: A b.\nhere"), None);
-        assert_eq!(said("// A SAFETY: b.\nhere"), None);
-        assert_eq!(said("// SAFETY: A b.\n\nhere"), None);
-    }
+/// What a section names that only says where the text is.
+pub fn referred(section: &str) -> Option<&str> {
+    let found = regex!(r"^(?:See|As for|As in) \S*?", PATH).captures(section)?;
+    Some(found.get(1).unwrap().as_str())
 }

@@ -1,354 +1,237 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What an unsafe block does.
+//! Describes the operations in an unsafe block, as far as they can be recognised without types.
 
-use crate::text;
-use proc_macro2::TokenStream;
-use quote::ToTokens;
-use std::{
-    collections::{BTreeSet, HashSet},
-    fmt,
-};
+use crate::reader::{is_function, File, Site};
+use regex_lite::Regex;
+use std::{collections::BTreeSet, ops::Range, sync::LazyLock};
 use syn::{
     punctuated::Punctuated,
+    spanned::Spanned,
     visit::{self, Visit},
-    visit_mut::{self, VisitMut},
-    Block, Expr, ExprCall, ExprMethodCall, ExprPath, ExprRawAddr, ExprUnary, Macro, Path,
-    PathArguments, Token, UnOp,
+    Expr, ExprUnary, Path, Token, UnOp,
 };
 
-/// The kinds in the order of the totals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// A function of C.
-    C,
-    /// A function with safety requirements of this repository.
-    Ours,
-    /// A pointer becomes a reference, a box, or something else with a promise.
-    Conversion,
-    /// A pointer is followed.
-    Dereference,
-    /// Memory behind a pointer is read or written.
-    Access,
-    /// A pointer is moved within its allocation.
-    Pointer,
-    Impl,
-    Attribute,
-    /// What this list has no name for.
-    Other,
-}
+/// The kinds of operations with what the totals call them.
+pub const KINDS: [(&str, &str); 9] = [
+    ("C", "calls of C"),
+    ("call", "calls of unsafe functions of this repository"),
+    ("conversion", "conversions"),
+    ("dereference", "dereferences"),
+    ("access", "reads or writes through a pointer"),
+    ("pointer", "steps of a pointer"),
+    ("impl", "impls"),
+    ("attribute", "attributes"),
+    ("other", "others"),
+];
 
-impl Kind {
-    pub const ALL: [Self; 9] = [
-        Self::C,
-        Self::Ours,
-        Self::Conversion,
-        Self::Dereference,
-        Self::Access,
-        Self::Pointer,
-        Self::Impl,
-        Self::Attribute,
-        Self::Other,
-    ];
-
-    /// What the totals call it.
-    pub fn plural(self) -> &'static str {
-        match self {
-            Self::C => "calls of C",
-            Self::Ours => "calls of unsafe functions of this repository",
-            Self::Conversion => "conversions",
-            Self::Dereference => "dereferences",
-            Self::Access => "reads or writes through a pointer",
-            Self::Pointer => "steps of a pointer",
-            Self::Impl => "impls",
-            Self::Attribute => "attributes",
-            Self::Other => "others",
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::C => "C",
-            Self::Ours => "call",
-            Self::Conversion => "conversion",
-            Self::Dereference => "dereference",
-            Self::Access => "access",
-            Self::Pointer => "pointer",
-            Self::Impl => "impl",
-            Self::Attribute => "attribute",
-            Self::Other => "other",
-        })
-    }
-}
-
-/// Functions of the language and the kernel crate that are unsafe.
-const CONVERSIONS: &str =
-    "as_mut as_ref assume_init assume_init_mut assume_init_ref from_bytes_with_nul_unchecked \
-    from_char_ptr from_char_ptr_mut from_foreign from_ptr from_raw from_raw_parts \
-    from_raw_parts_mut from_utf8_unchecked get_unchecked_mut into_inner_unchecked \
-    map_unchecked map_unchecked_mut new_unchecked transmute transmute_copy \
-    unreachable_unchecked unwrap_unchecked zeroed cast_unchecked";
+// Unsafe functions of the language and the kernel crate.
+const CONVERSIONS: &str = "as_mut as_ref assume_init assume_init_mut assume_init_ref \
+    cast_unchecked from_bytes_with_nul_unchecked from_char_ptr from_char_ptr_mut from_foreign \
+    from_ptr from_raw from_raw_parts from_raw_parts_mut from_utf8_unchecked get_unchecked_mut \
+    into_inner_unchecked map_unchecked map_unchecked_mut new_unchecked transmute transmute_copy \
+    unreachable_unchecked unwrap_unchecked zeroed";
 const ACCESSES: &str = "copy copy_from copy_from_nonoverlapping copy_nonoverlapping copy_to \
     copy_to_nonoverlapping drop_in_place get_unchecked raw_init read read_unaligned \
     read_volatile replace write write_bytes write_unaligned write_volatile";
-const STEPS: &str = "add byte_add byte_offset byte_sub offset offset_from sub";
-const MACROS: &str = "container_of";
-/// Modules whose functions are meant; elsewhere the names above are also those of safe functions.
+const POINTER_STEPS: &str = "add byte_add byte_offset byte_sub offset offset_from sub";
+/// The modules with these functions; other modules have safe functions of the same names.
 const MODULES: &str = "mem pin_init ptr slice";
+
+/// How the layout of code is made independent of line breaks.
+static LAYOUT: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    let replacements = [
+        (r"//[^\n]*", ""),
+        (r"\s+", " "),
+        (r"([(\[]) ", "$1"),
+        (r",?( ?[)\]])", "$1"),
+        (r" ([.)\]])", "$1"),
+        (r", \}", " }"),
+        (r"^ |;? $", ""),
+    ];
+    replacements
+        .map(|(pattern, with)| (Regex::new(pattern).unwrap(), with))
+        .into()
+});
 
 fn has(names: &str, name: &str) -> bool {
     names.split_whitespace().any(|known| known == name)
 }
 
-/// The functions of this repository.
-#[derive(Default)]
-pub struct Functions {
-    /// Unsafe ones of types, with the type.
-    pub methods: HashSet<(String, String)>,
-    /// Unsafe ones of no type.
-    pub free: HashSet<String>,
-    /// The names of safe ones of types.
-    pub safe: HashSet<String>,
-}
-
-impl Functions {
-    fn has_method(&self, name: &str) -> bool {
-        self.methods.iter().any(|(_, method)| method == name)
-    }
-}
-
-/// What the meaning of a name depends on: what `Self` is there, which functions are unsafe.
-#[derive(Clone, Copy)]
-pub struct View<'a> {
-    pub functions: &'a Functions,
-    pub self_type: Option<&'a str>,
-}
-
-fn known(name: &str) -> Option<Kind> {
-    if has(CONVERSIONS, name) {
-        Some(Kind::Conversion)
-    } else if has(ACCESSES, name) {
-        Some(Kind::Access)
-    } else if has(STEPS, name) {
-        Some(Kind::Pointer)
-    } else {
-        None
-    }
-}
-
-fn of_path(path: &Path, view: View<'_>) -> Option<Kind> {
-    let names: Vec<String> = path
-        .segments
+fn known(name: &str) -> Option<&'static str> {
+    let lists = [
+        (CONVERSIONS, "conversion"),
+        (ACCESSES, "access"),
+        (POINTER_STEPS, "pointer"),
+    ];
+    lists
         .iter()
-        .map(|segment| segment.ident.to_string())
-        .collect();
-    let (name, before) = names.split_last()?;
-    let is_function = !name.starts_with(|c: char| c.is_uppercase());
-    match before.last().map(String::as_str) {
-        Some("bindings") => is_function.then_some(Kind::C),
-        None if view.functions.free.contains(name) => Some(Kind::Ours),
-        None => None,
-        Some(owner) => {
-            let owner = view.self_type.filter(|_| owner == "Self").unwrap_or(owner);
-            let is_type = owner.starts_with(|c: char| c.is_uppercase());
-            if view
-                .functions
-                .methods
-                .contains(&(owner.to_string(), name.clone()))
-                || !is_type && view.functions.free.contains(name)
-            {
-                Some(Kind::Ours)
-            } else {
-                known(name).filter(|kind| *kind == Kind::Conversion || has(MODULES, owner))
-            }
-        }
-    }
+        .find(|(names, _)| has(names, name))
+        .map(|(_, kind)| *kind)
 }
 
-fn of_method(name: &str, view: View<'_>) -> Option<Kind> {
-    if view.functions.has_method(name) {
-        return Some(Kind::Ours);
-    }
-    known(name)
-}
-
-/// Finds what may be unsafe, as far as that can be seen without types.
+/// Collects the operations in a block, with the parts of the block that do nothing unsafe.
 struct Finder<'a> {
-    view: View<'a>,
-    kinds: Vec<Kind>,
-    /// In the argument of a call, a name that safe functions have as well is theirs.
-    argument: bool,
+    files: &'a [File],
+    self_type: Option<&'a str>,
+    kinds: Vec<&'static str>,
+    /// The parts to leave out, in their order, with what to write instead.
+    left_out: Vec<(Range<usize>, &'static str)>,
+    in_argument: bool,
 }
 
 impl Finder<'_> {
-    fn arguments(&mut self, arguments: &Punctuated<Expr, Token![,]>) {
-        let before = std::mem::replace(&mut self.argument, true);
-        arguments
+    /// Whether this repository has such a function.
+    fn is_defined(&self, is_unsafe: bool, is_it: impl Fn(&str) -> bool) -> bool {
+        let mut definitions = self.files.iter().flat_map(|file| &file.definitions);
+        definitions.any(|found| {
+            is_function(&found.name) && found.is_unsafe == is_unsafe && is_it(&found.name)
+        })
+    }
+
+    fn called_path(&self, path: &Path) -> Option<&'static str> {
+        let names: Vec<String> = path
+            .segments
             .iter()
-            .for_each(|argument| self.visit_expr(argument));
-        self.argument = before;
+            .map(|part| part.ident.to_string())
+            .collect();
+        let (name, before) = names.split_last()?;
+        let owner = before.last().map_or("", |owner| owner);
+        if owner == "bindings" {
+            return is_function(name).then_some("C");
+        }
+        let owner = self.self_type.filter(|_| owner == "Self").unwrap_or(owner);
+        let full = match is_function(owner) {
+            true => name.clone(),
+            false => format!("{owner}::{name}"),
+        };
+        if self.is_defined(true, |found| found == full) {
+            return Some("call");
+        }
+        let is_known =
+            |kind: &&str| has(MODULES, owner) || !owner.is_empty() && *kind == "conversion";
+        known(name).filter(is_known)
+    }
+
+    fn called_method(&self, call: &syn::ExprMethodCall) -> Option<&'static str> {
+        let name = call.method.to_string();
+        let is_it = |found: &str| {
+            found
+                .split_once("::")
+                .is_some_and(|(_, found)| found == name)
+        };
+        // Safe functions have some of the names, too. They are more likely in arguments.
+        let is_safe = match has(POINTER_STEPS, &name) {
+            true => call.args.is_empty(),
+            false => self.is_defined(false, is_it),
+        };
+        if self.in_argument && is_safe {
+            None
+        } else if self.is_defined(true, is_it) {
+            Some("call")
+        } else {
+            known(&name)
+        }
+    }
+
+    fn visit_arguments(&mut self, arguments: &Punctuated<Expr, Token![,]>) {
+        let outer = std::mem::replace(&mut self.in_argument, true);
+        let (all_kinds, all_left_out) = (self.kinds.len(), self.left_out.len());
+        for argument in arguments {
+            let (kinds, left_out) = (self.kinds.len(), self.left_out.len());
+            self.visit_expr(argument);
+            if self.kinds.len() == kinds {
+                self.left_out.truncate(left_out);
+                self.left_out.push((argument.span().byte_range(), "_"));
+            }
+        }
+        if self.kinds.len() == all_kinds && !arguments.is_empty() {
+            self.left_out.truncate(all_left_out);
+            self.left_out.push((arguments.span().byte_range(), ".."));
+        }
+        self.in_argument = outer;
     }
 }
 
 impl<'ast> Visit<'ast> for Finder<'_> {
-    fn visit_expr_call(&mut self, call: &'ast ExprCall) {
+    fn visit_expr_call(&mut self, call: &'ast syn::ExprCall) {
         if let Expr::Path(path) = &*call.func {
-            self.kinds.extend(of_path(&path.path, self.view));
+            self.kinds.extend(self.called_path(&path.path));
         }
         self.visit_expr(&call.func);
-        self.arguments(&call.args);
+        self.visit_arguments(&call.args);
     }
 
-    fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
-        let name = call.method.to_string();
-        let is_step = has(STEPS, &name);
-        // A step needs to know how far.
-        let is_safe = if is_step {
-            call.args.is_empty()
-        } else {
-            self.view.functions.safe.contains(&name)
-        };
-        if !(is_safe && self.argument) {
-            self.kinds.extend(of_method(&name, self.view));
-        }
+    fn visit_expr_method_call(&mut self, call: &'ast syn::ExprMethodCall) {
+        self.kinds.extend(self.called_method(call));
         self.visit_expr(&call.receiver);
-        self.arguments(&call.args);
+        self.visit_arguments(&call.args);
+    }
+
+    fn visit_path_arguments(&mut self, arguments: &'ast syn::PathArguments) {
+        if !arguments.is_empty() {
+            self.left_out.push((arguments.span().byte_range(), ""));
+        }
     }
 
     fn visit_expr_unary(&mut self, unary: &'ast ExprUnary) {
         if matches!(unary.op, UnOp::Deref(_)) {
-            self.kinds.push(Kind::Dereference);
+            self.kinds.push("dereference");
         }
         visit::visit_expr_unary(self, unary);
     }
 
-    fn visit_expr_raw_addr(&mut self, address: &'ast ExprRawAddr) {
-        let mut place = &*address.expr;
-        loop {
-            match place {
-                Expr::Field(field) => place = &field.base,
-                Expr::Paren(paren) => place = &paren.expr,
-                Expr::Unary(ExprUnary {
-                    op: UnOp::Deref(_),
-                    expr,
-                    ..
-                }) => {
-                    self.kinds.push(Kind::Pointer);
-                    return self.visit_expr(expr);
-                }
-                other => return self.visit_expr(other),
-            }
+    fn visit_expr_raw_addr(&mut self, address: &'ast syn::ExprRawAddr) {
+        let first = self.kinds.len();
+        visit::visit_expr_raw_addr(self, address);
+        // The field is not accessed.
+        if self.kinds.get(first) == Some(&"dereference") {
+            self.kinds[first] = "pointer";
         }
     }
 
-    fn visit_macro(&mut self, mac: &'ast Macro) {
-        if mac
+    fn visit_macro(&mut self, item: &'ast syn::Macro) {
+        let name = item
             .path
             .segments
             .last()
-            .is_some_and(|name| has(MACROS, &name.ident.to_string()))
-        {
-            self.kinds.push(Kind::Pointer);
-        }
+            .filter(|name| name.ident == "container_of");
+        self.kinds.extend(name.map(|_| "pointer"));
     }
 
-    // What it does is its own entry.
+    // It is a site of its own.
     fn visit_expr_unsafe(&mut self, _: &'ast syn::ExprUnsafe) {}
 }
 
-fn kinds_of(view: View<'_>, argument: bool, visit: impl FnOnce(&mut Finder<'_>)) -> Vec<Kind> {
+/// The kinds of the operations at a site, then the kinds with the code as one line.
+pub fn describe(files: &[File], file: &File, site: &Site) -> (Vec<&'static str>, String) {
+    let self_type = site.scope.self_type.as_deref();
+    let (kinds, left_out, in_argument) = (Vec::new(), Vec::new(), false);
     let mut finder = Finder {
-        view,
-        kinds: Vec::new(),
-        argument,
+        files,
+        self_type,
+        kinds,
+        left_out,
+        in_argument,
     };
-    visit(&mut finder);
-    finder.kinds
+    finder.kinds.extend(site.kind);
+    if let Some(block) = &site.block {
+        finder.visit_block(block);
+    }
+    if finder.kinds.is_empty() {
+        finder.kinds.push("other");
+    }
+    let (mut text, mut at) = (String::new(), site.range.start);
+    for (range, instead) in finder.left_out {
+        text += &file.text[at..range.start];
+        text += instead;
+        at = range.end;
+    }
+    text += &file.text[at..site.range.end];
+    for (pattern, with) in &*LAYOUT {
+        text = pattern.replace_all(&text, *with).into_owned();
+    }
+    let labels: BTreeSet<&str> = finder.kinds.iter().copied().collect();
+    let labels: Vec<&str> = labels.into_iter().collect();
+    (finder.kinds, format!("{}: {text}", labels.join(" + ")))
 }
-
-/// Leaves out arguments of calls, but those that may be unsafe themselves.
-struct Shortener<'a>(View<'a>);
-
-impl Shortener<'_> {
-    fn shorten(&mut self, arguments: &mut Punctuated<Expr, Token![,]>) {
-        let risky =
-            |expr: &Expr| !kinds_of(self.0, true, |finder| finder.visit_expr(expr)).is_empty();
-        if arguments.iter().any(risky) {
-            let kept = |expr: &Expr| {
-                if risky(expr) {
-                    expr.clone()
-                } else {
-                    syn::parse_quote!(_)
-                }
-            };
-            *arguments = arguments.iter().map(kept).collect();
-        } else if !arguments.is_empty() {
-            *arguments = std::iter::once::<Expr>(syn::parse_quote!(..)).collect();
-        }
-    }
-}
-
-impl VisitMut for Shortener<'_> {
-    fn visit_expr_call_mut(&mut self, call: &mut ExprCall) {
-        self.shorten(&mut call.args);
-        visit_mut::visit_expr_call_mut(self, call);
-    }
-
-    fn visit_expr_method_call_mut(&mut self, call: &mut ExprMethodCall) {
-        self.shorten(&mut call.args);
-        visit_mut::visit_expr_method_call_mut(self, call);
-    }
-
-    fn visit_expr_path_mut(&mut self, path: &mut ExprPath) {
-        for segment in &mut path.path.segments {
-            segment.arguments = PathArguments::None;
-        }
-    }
-}
-
-/// An operation, for the eye.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Operation {
-    pub kinds: Vec<Kind>,
-    pub text: String,
-}
-
-impl Operation {
-    pub fn new(kind: Kind, text: String) -> Self {
-        Self {
-            kinds: vec![kind],
-            text,
-        }
-    }
-
-    pub fn of_block(block: &Block, view: View<'_>) -> Self {
-        let mut kinds = kinds_of(view, false, |finder| finder.visit_block(block));
-        if kinds.is_empty() {
-            kinds.push(Kind::Other);
-        }
-        let mut short = block.clone();
-        Shortener(view).visit_block_mut(&mut short);
-        let tokens: TokenStream = short.stmts.iter().map(ToTokens::to_token_stream).collect();
-        Self {
-            kinds,
-            text: text::line(tokens).trim_end_matches(';').to_string(),
-        }
-    }
-}
-
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kinds: BTreeSet<String> = self.kinds.iter().map(Kind::to_string).collect();
-        write!(
-            f,
-            "{}: {}",
-            kinds.into_iter().collect::<Vec<_>>().join(" + "),
-            self.text
-        )
-    }
-}
-
-#[cfg(test)]
-mod tests;
