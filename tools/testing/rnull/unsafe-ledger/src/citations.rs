@@ -52,10 +52,10 @@ impl<'a> Context<'a> {
     fn stated(self, site: &Site, title: &str, name: &str) -> Cited<String> {
         let found = self.named(site, name);
         if found.is_empty() {
-            return Err(format!("`{name}` is not of this repository"));
+            return Err(format!("`{name}` is defined elsewhere"));
         }
         let text = found.iter().find_map(|found| section(&found.docs, title));
-        let text = text.ok_or(format!("`{name}` has no section # {title}"))?;
+        let text = text.ok_or(format!("`{name}` has no `# {title}` section"))?;
         let what = match title {
             "Safety" => "requirements",
             _ => "invariants",
@@ -95,7 +95,7 @@ impl<'a> Context<'a> {
         let name = format!("{of_trait}::{name}");
         match self.definitions(of_trait).is_empty() {
             true => Ok(format!(
-                "requirements of {name}, which is not of this repository"
+                "requirements of {name}, which is defined elsewhere"
             )),
             false => self.stated(site, "Safety", &name),
         }
@@ -122,13 +122,13 @@ impl<'a> Context<'a> {
         match above.filter(is_above) {
             Some(above) => self.cited(above).map(|cited| match cited.is_empty() {
                 true => vec![format!(
-                    "the reason above, in {}",
+                    "the comment above, in {}",
                     above.scope.path.join("::")
                 )],
                 false => cited,
             }),
             None if after_invariant => Ok(vec!["the INVARIANT above".to_string()]),
-            None => Err("no comment of the same item is above".to_string()),
+            None => Err("there is no comment above in the same item".to_string()),
         }
     }
 
@@ -144,7 +144,7 @@ impl<'a> Context<'a> {
             functions.any(|i| file.definitions[i].name == *name)
         };
         match self.files.iter().any(has_site) {
-            true => Ok(format!("what is said in {name}")),
+            true => Ok(format!("the comments in {name}")),
             false => Err(format!("`{name}` has no SAFETY comment")),
         }
     }
@@ -168,9 +168,11 @@ impl<'a> Context<'a> {
             (None, _) if group(2).is_some() => Err(format!("\"{}\" names nothing", words.as_str())),
             (Some(name), Some(_)) => self.stated(site, "Invariants", &name),
             (Some(name), None) => self.stated(site, "Safety", &name),
-            (None, Some(_)) => {
-                self.stated(site, "Invariants", self_type.ok_or("it is in no impl")?)
-            }
+            (None, Some(_)) => self.stated(
+                site,
+                "Invariants",
+                self_type.ok_or("it is not in an `impl`")?,
+            ),
             (None, None) => self.own_requirements(site),
         };
         Ok(vec![cited?])
@@ -185,7 +187,7 @@ impl<'a> Context<'a> {
         };
         if let Some(name) = names(text).find(|name| !is_known(name)) {
             return Err(format!(
-                "\"{text}\", but `{name}` is neither in the code nor on the list of contracts"
+                "\"{text}\", but `{name}` is neither in the code nor in contracts.toml"
             ));
         }
         let words = regex!(

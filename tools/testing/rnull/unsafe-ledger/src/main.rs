@@ -27,14 +27,14 @@ use std::{
 // In two parts, for it is not the licence of this file.
 const LICENCE: &str = concat!("# SP", "DX-License-", "Identifier: GPL-2.0\n#\n");
 const HEAD: &str = "\
-# Each unsafe operation below rust/, with what the comment on it cites, and what that comment says. It is written by
-# scripts/unsafe-ledger --record, and read in review: an entry that is new here is new unsafe code.
+# Each unsafe operation below rust/ with its SAFETY comment and what the comment cites. The file is
+# written by scripts/unsafe-ledger --record and read in review: a new entry is new unsafe code.
 #
 #   == file
 #   item
-#     kind: operation; arguments of calls are left out where they do nothing unsafe
-#       by what the comment cites, which is there
-#       \"what the comment says\"
+#     kind: operation, without arguments that do nothing unsafe
+#       by what the comment cites
+#       \"text of the comment\"
 ";
 
 #[derive(Default)]
@@ -53,13 +53,16 @@ impl Ledger {
         let Context { files, file, .. } = context;
         let path = &file.path;
         for line in &file.unknown {
-            let text = format!("{path}:{line}: an `unsafe` that is not understood");
+            let text = format!("{path}:{line}: unknown use of `unsafe`");
             self.mistakes.push(text);
         }
         for found in &file.definitions {
             let has_section = comment::section(&found.docs, "Safety").is_some();
             if found.is_unsafe && !found.of_trait && !has_section {
-                let text = format!("{path}: {}: unsafe, without a section # Safety", found.name);
+                let text = format!(
+                    "{path}: {}: unsafe, without a `# Safety` section",
+                    found.name
+                );
                 self.mistakes.push(text);
             }
         }
@@ -107,7 +110,7 @@ impl Ledger {
         for file in files {
             ledger.add(Context { files, names, file });
         }
-        ledger.text += &format!("\n== totals\n\n{} entries, in which are\n", ledger.entries);
+        ledger.text += &format!("\n== totals\n\n{} entries with\n", ledger.entries);
         for (kind, plural) in KINDS {
             let count = ledger.kinds.iter().filter(|other| **other == kind).count();
             if count > 0 {
@@ -116,8 +119,8 @@ impl Ledger {
         }
         let definitions = files.iter().flat_map(|file| &file.definitions);
         ledger.text += &format!(
-            "{} cite what is written elsewhere, {} give a reason of their own.\n\
-            {} functions or traits are unsafe, with a section # Safety.\n",
+            "{} cite documentation or another comment, {} give the reason themselves.\n\
+            {} unsafe functions and traits have a `# Safety` section.\n",
             ledger.citing,
             ledger.entries - ledger.citing,
             definitions.filter(|found| found.is_unsafe).count()

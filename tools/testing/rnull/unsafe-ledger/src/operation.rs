@@ -14,15 +14,15 @@ use syn::{
 
 /// The kinds of operations with what the totals call them.
 pub const KINDS: [(&str, &str); 9] = [
-    ("C", "calls of C"),
+    ("C", "calls of C functions"),
     ("call", "calls of unsafe functions of this repository"),
-    ("conversion", "conversions"),
+    ("conversion", "conversions of pointers and values"),
     ("dereference", "dereferences"),
-    ("access", "reads or writes through a pointer"),
-    ("pointer", "steps of a pointer"),
-    ("impl", "impls"),
-    ("attribute", "attributes"),
-    ("other", "others"),
+    ("access", "accesses through pointers"),
+    ("pointer", "pointer offsets and field projections"),
+    ("impl", "unsafe impls"),
+    ("attribute", "unsafe attributes"),
+    ("other", "other operations"),
 ];
 
 // Unsafe functions of the language and the kernel crate.

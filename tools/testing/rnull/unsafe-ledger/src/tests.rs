@@ -69,7 +69,7 @@ tests! {
             => "; m! @ C: bindings::$f(..) #"
         "macro_rules! m { ($t:ty) => {\n// SAFETY: It is.\nunsafe impl Send for A<$t> {} } }"
             => "; m!::<A as Send> @ impl: impl Send for A<$t> #"
-        "fn f() { m!(a <- unsafe b) }" => "a.rs:1: an `unsafe` that is not understood"
+        "fn f() { m!(a <- unsafe b) }" => "a.rs:1: unknown use of `unsafe`"
     }
 
     not_only_blocks_are_unsafe {
@@ -78,11 +78,11 @@ tests! {
         "\n// SAFETY: It is.\n#[unsafe(no_mangle)]\nfn f() {}"
             => "; f @ attribute: #[unsafe(no_mangle)] #"
         "\n// SAFETY: It is.\n#[no_mangle]\nstatic S: u8 = 0;" => "; S @ attribute: #[no_mangle] #"
-        "\nunsafe extern \"C\" {}" => "a.rs:2: an `unsafe` that is not understood"
+        "\nunsafe extern \"C\" {}" => "a.rs:2: unknown use of `unsafe`"
         "S! unsafe trait A { S! unsafe fn f(); } type F = unsafe fn();" => "totals; 0 entries"
-        "I! unsafe trait A {}" => "A: unsafe, without a section # Safety"
-        "fn f() { unsafe fn g() {} }" => "a.rs: g: unsafe, without a section # Safety"
-        "impl A { unsafe fn f() {} }" => "A::f: unsafe, without a section # Safety"
+        "I! unsafe trait A {}" => "A: unsafe, without a `# Safety` section"
+        "fn f() { unsafe fn g() {} }" => "a.rs: g: unsafe, without a `# Safety` section"
+        "impl A { unsafe fn f() {} }" => "A::f: unsafe, without a `# Safety` section"
         "impl A for B { unsafe fn f() {} }" => "totals; 0 entries"
     }
 
@@ -109,11 +109,12 @@ tests! {
         "I! struct A; impl A { fn f() { @By its invariants, the type invariants.@ } }"
             => "g() # by invariants of A # \"By"
         "S! struct A; impl A { fn f() { @By its invariants.@ } }"
-            => "\"By its invariants.\", but `A` has no section # Invariants"
+            => "\"By its invariants.\", but `A` has no `# Invariants` section"
         "struct A; impl A { fn f() { @The lifetime is invariant.@ } }" => "g() # \"The"
         "mod a {} I! enum B {} fn f() { @By the invariants of a [`a::B<B>`], here.@ }"
             => "# by invariants of a::B #"
-        "enum B {} fn f() { @By the invariants of `B`.@ }" => "but `B` has no section # Invariants"
+        "enum B {} fn f() { @By the invariants of `B`.@ }"
+            => "but `B` has no `# Invariants` section"
         "I! union B {}\n/// # Invariants\n///\n/// As for [`B`].\nstruct A;
             impl A { fn f() { @By its invariants.@ } }"
             => "# by invariants of A, which are those of B #"
@@ -123,9 +124,9 @@ tests! {
         "I! struct A; fn f() { @It is of an `A`, by the invariants of that.@ }"
             => "invariants of A #"
         "fn f() { @By the invariants of that.@ }" => "\"invariants of\" names nothing"
-        "fn f() { @By the invariants of `of_c`.@ }" => "`of_c` is not of this repository"
-        "fn f() { @By its invariants.@ }" => "it is in no impl"
-        "impl C for B { fn f() { @By its invariants.@ } }" => "`B` is not of this repository"
+        "fn f() { @By the invariants of `of_c`.@ }" => "`of_c` is defined elsewhere"
+        "fn f() { @By its invariants.@ }" => "it is not in an `impl`"
+        "impl C for B { fn f() { @By its invariants.@ } }" => "`B` is defined elsewhere"
     }
 
     requirements_are_those_of_a_function {
@@ -134,12 +135,13 @@ tests! {
         "fn f() { impl A { S! unsafe fn g() { @By the safety requirement.@ } } }"
             => "# by requirements of A::g #"
         "fn f() { @By the safety requirements.@ }" => "the function is not unsafe"
-        "unsafe fn f() { @By the safety requirements.@ }" => "but `f` has no section # Safety"
+        "unsafe fn f() { @By the safety requirements.@ }" => "but `f` has no `# Safety` section"
         "S! unsafe fn f() { fn h() { @By the safety requirements.@ } }"
             => "the function is not unsafe"
         "S! unsafe fn h() {} fn f() { @By the safety requirements of `h`.@ }"
             => "# by requirements of h #"
-        "fn h() {} fn f() { @By the safety requirements of `h`.@ }" => "`h` has no section # Safety"
+        "fn h() {} fn f() { @By the safety requirements of `h`.@ }"
+            => "`h` has no `# Safety` section"
         "/// Its functions share a safety requirement.\nstruct A;
             \n/// # Safety\n///\n/// See [`A`].\nunsafe fn f() { @By the safety requirement.@ }"
             => "# by requirements of f, which are those of A #"
@@ -155,7 +157,7 @@ tests! {
             impl A for B { unsafe fn f() { @By the safety requirement.@ } }"
             => "# by requirements of A::f #"
         "impl A for B { unsafe fn f() { @By the safety requirement.@ } }"
-            => "# by requirements of A::f, which is not of this repository #"
+            => "# by requirements of A::f, which is defined elsewhere #"
         "S! unsafe trait A {}\n// SAFETY: By the safety requirement.\nunsafe impl A for B {}"
             => "# by requirements of A #"
         "trait A {}\n// SAFETY: By the safety requirement.\nunsafe impl A for B {}"
@@ -165,21 +167,21 @@ tests! {
     other_comments_can_be_cited {
         "I! struct A; impl A { fn f() { @By its invariants.@ @As above; it is.@ } }"
             => "# by invariants of A # \"As above; it is.\""
-        "impl A { fn f() { @It is.@ } fn h() { @As above.@ } }" => "by the reason above, in A::f #"
+        "impl A { fn f() { @It is.@ } fn h() { @As above.@ } }" => "by the comment above, in A::f #"
         "impl A { fn f() { @It is.@ } }\nimpl A { fn h() { @As above.@ } }"
-            => "no comment of the same item is above"
+            => "there is no comment above in the same item"
         "impl A { fn f() { @It is.@\n// INVARIANT: It is.@As above.@ } }"
-            => "by the reason above, in A::f #"
+            => "by the comment above, in A::f #"
         "impl A { fn f() { @It is.@ } fn h() {\n// INVARIANT: It is.@As above.@ } }"
             => "by the INVARIANT above #"
         "// SAFETY: It is.\nunsafe impl B for A {}\n// SAFETY: As above.\nunsafe impl C for A {}"
-            => "by the reason above, in <A as B> #"
+            => "by the comment above, in <A as B> #"
         "// SAFETY: It is.\nunsafe impl B for A {}\n// SAFETY: As above.\nunsafe impl B for C {}"
-            => "no comment of the same item is above"
+            => "there is no comment above in the same item"
         "impl A { fn f() { @It is.@ } fn h() { @As in [`Self::f`].@ } }"
-            => "# by what is said in A::f #"
+            => "# by the comments in A::f #"
         "impl A { fn f() { @It is.@ } fn h() { @As for `f`, it is.@ } }"
-            => "# by what is said in A::f #"
+            => "# by the comments in A::f #"
         "fn f() { } fn h() { @As in `f`.@ }" => "`f` has no SAFETY comment"
         "impl A { fn f() { @As in `A::of_c`.@ } }" => "there is no function `A::of_c`"
     }
@@ -187,16 +189,16 @@ tests! {
     names_are_those_of_the_code {
         "impl A { fn f() { @A `A::f` of `&'b A` and `of_c` in `3`.@ } }" => "g() # \"A"
         "impl A { fn f() { @By `A::gone`.@ } }"
-            => "\"By `A::gone`.\", but `gone` is neither in the code nor on the list of contracts"
+            => "\"By `A::gone`.\", but `gone` is neither in the code nor in contracts.toml"
     }
 
     totals_count_each_operation {
         "S! unsafe trait A {}\n// SAFETY: It is.\nunsafe impl A for B {}
             // SAFETY: As above.\nunsafe impl A for B {}
             fn f() {\n// SAFETY: It is.\nunsafe { *bindings::f() } }"
-            => "3 entries, in which are # 1 calls of C # 1 dereferences # 2 impls \
-                1 cite what is written elsewhere, 2 give a reason of their own. \
-                1 functions or traits are unsafe, with a section # Safety."
+            => "3 entries with # 1 calls of C functions # 1 dereferences # 2 unsafe impls \
+                1 cite documentation or another comment, 2 give the reason themselves. \
+                1 unsafe functions and traits have a `# Safety` section."
     }
 }
 
