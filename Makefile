@@ -20,7 +20,7 @@ soak: ## queues, power, rmdir, unload, CPUs: each changed 1000 times under I/O, 
 	@status=0; for guest in "--cpus 2" "--cpus 8" "--kernel debug+up --cpus 1"; do \
 		tools/testing/rnull/adversary "$(or $(SECONDS),7200)" next $$guest || status=1; done; exit $$status
 
-fuzz: ## null_blk beside rnull at random (SECONDS=600, SEED=1, or REPLAY=file with the questions of a failure)
+fuzz: ## null_blk beside rnull at random (SECONDS=600, SEED=1, or REPLAY=file with the commands of a failure)
 	@tools/testing/rnull/parity/fuzz "$(or $(SECONDS),600)" "$(or $(SEED),1)" $(REPLAY)
 
 bench: ## what an I/O costs in instructions, null_blk beside rnull (NATIVE=1: in time, in User Mode Linux)

@@ -2,21 +2,20 @@
 
 //! The names by which a driver is known.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// One of the two drivers; only the names differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Driver {
-    /// What reports call it.
+    /// The name in reports.
     pub name: &'static str,
-    /// Its module.
     pub module: &'static str,
-    /// The block major, also the beginning of the names of disks made by parameters.
+    /// The block major, also the prefix of the names of disks made by parameters.
     pub disk: &'static str,
-    /// Stands before the names of directories, for a directory names a disk, of which there can
-    /// be only one with that name.
-    pub prefix: &'static str,
-    tree: &'static str,
+    /// The prefix of the directories in configfs: a directory names a disk, and the names of disks
+    /// are unique.
+    prefix: &'static str,
+    subsystem: &'static str,
 }
 
 /// The driver in C.
@@ -25,7 +24,7 @@ pub const NULL_BLK: Driver = Driver {
     module: "null_blk",
     disk: "nullb",
     prefix: "c-",
-    tree: "nullb",
+    subsystem: "nullb",
 };
 
 /// The driver in Rust.
@@ -34,17 +33,17 @@ pub const RNULL: Driver = Driver {
     module: "rnull_mod",
     disk: "rnullb",
     prefix: "r-",
-    tree: "rnull",
+    subsystem: "rnull",
 };
 
 impl Driver {
-    /// The directory in configfs.
-    pub fn tree(&self) -> PathBuf {
-        PathBuf::from("/sys/kernel/config").join(self.tree)
+    /// The directory of the subsystem in configfs.
+    pub fn subsystem(&self) -> PathBuf {
+        Path::new("/sys/kernel/config").join(self.subsystem)
     }
 
-    /// The name for `name` of a question: `DISK0` is the first disk made by parameters.
-    pub fn own(&self, name: &str) -> String {
+    /// The driver's name for a name in a command: `DISK0` is the first disk made by parameters.
+    pub fn own_name(&self, name: &str) -> String {
         match name.strip_prefix("DISK") {
             Some(number) => format!("{}{number}", self.disk),
             None if matches!(name, "." | "features") => name.into(),
@@ -52,30 +51,31 @@ impl Driver {
         }
     }
 
-    /// A path below the tree, whose first part is a name.
-    pub fn path(&self, path: &str) -> PathBuf {
-        let (name, rest) = path.split_once('/').unwrap_or((path, ""));
-        let directory = self.tree().join(self.own(name));
-        if rest.is_empty() {
-            directory
-        } else {
-            directory.join(rest)
-        }
-    }
-
-    /// The name in a question for a name in the system, if it is this driver's.
-    pub fn asked(&self, own: &str) -> Option<String> {
+    /// The name in a command for a name of the driver, if it is that.
+    pub fn common_name(&self, own: &str) -> Option<String> {
         if let Some(name) = own.strip_prefix(self.prefix) {
             return Some(name.into());
         }
         own.strip_prefix(self.disk).map(|n| format!("DISK{n}"))
     }
 
-    /// The attribute of the module's parameter `name`.
-    pub fn parameter(&self, name: &str) -> PathBuf {
-        PathBuf::from("/sys/module")
+    /// A path below the subsystem, whose first component is a name.
+    pub fn path(&self, path: &str) -> PathBuf {
+        match path.split_once('/') {
+            Some((name, rest)) => self.subsystem().join(self.own_name(name)).join(rest),
+            None => self.subsystem().join(self.own_name(path)),
+        }
+    }
+
+    /// The disk in sysfs.
+    pub fn sysfs(&self, name: &str) -> PathBuf {
+        Path::new("/sys/block").join(self.own_name(name))
+    }
+
+    /// The parameters of the module in sysfs.
+    pub fn parameters(&self) -> PathBuf {
+        Path::new("/sys/module")
             .join(self.module)
             .join("parameters")
-            .join(name)
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What a driver has said in the kernel log.
+//! The messages of a driver in the kernel log.
 
 use crate::driver::Driver;
 use std::{
@@ -9,75 +9,66 @@ use std::{
     os::unix::fs::OpenOptionsExt,
 };
 
-/// The messages of one driver.
+/// The messages of one driver since a point in time.
 pub struct Log {
     driver: Driver,
-    /// Missing where the kernel does not show it.
-    file: Option<File>,
+    file: io::Result<File>,
     messages: Vec<String>,
 }
 
 impl Log {
-    /// Begins to listen.
+    /// Starts with what is logged from now on.
     pub fn new(driver: Driver) -> Self {
         let mut options = OpenOptions::new();
-        let file = options.read(true).custom_flags(libc::O_NONBLOCK);
+        options.read(true).custom_flags(libc::O_NONBLOCK);
         let mut log = Self {
             driver,
-            file: file.open("/dev/kmsg").ok(),
+            file: options.open("/dev/kmsg"),
             messages: Vec::new(),
         };
-        log.forget();
+        log.clear();
         log
     }
 
-    /// Forgets what was said so far.
-    pub fn forget(&mut self) {
-        if let Some(file) = &mut self.file {
+    /// Starts again.
+    pub fn clear(&mut self) {
+        if let Ok(file) = &mut self.file {
             let _ = file.seek(SeekFrom::End(0));
         }
         self.messages.clear();
     }
 
-    /// How many messages since then have a text in them; disks have their names of questions.
+    /// How many messages contain a text, in which disks have their names of commands.
     pub fn count(&mut self, text: &str) -> String {
-        match self.listen() {
-            Ok(()) => {
-                let said = self.messages.iter().filter(|said| said.contains(text));
-                said.count().to_string()
-            }
-            Err(why) => format!("the log cannot be read: {why}"),
-        }
-    }
-
-    /// Reads to the end of the log.
-    fn listen(&mut self) -> io::Result<()> {
-        let mut record = vec![0; 8192];
-        let file = self.file.as_mut().ok_or(io::ErrorKind::NotFound)?;
+        let file = match &mut self.file {
+            Ok(file) => file,
+            Err(why) => return format!("the log cannot be opened: {why}"),
+        };
+        let mut record = [0; 8192];
         loop {
             match file.read(&mut record) {
-                Ok(0) => return Ok(()),
                 Ok(len) => {
-                    let message = own_words(self.driver, &String::from_utf8_lossy(&record[..len]));
-                    self.messages.extend(message);
+                    let record = String::from_utf8_lossy(&record[..len]);
+                    self.messages.extend(message(self.driver, &record));
                 }
-                Err(why) if why.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                // Older messages were overwritten, which goes on with those that are there.
+                Err(why) if why.kind() == io::ErrorKind::WouldBlock => break,
+                // Older messages were overwritten; the next read returns the oldest that is left.
                 Err(why) if why.raw_os_error() == Some(libc::EPIPE) => {}
-                Err(why) => return Err(why),
+                Err(why) => return format!("the log cannot be read: {why}"),
             }
         }
+        let matching = self.messages.iter().filter(|line| line.contains(text));
+        matching.count().to_string()
     }
 }
 
-/// What a record says, if it is the driver's: `6,123,456,-;rnull_mod: disk r-a created` says
+/// The text of a record, if it is the driver's: `6,123,456,-;rnull_mod: disk r-a created` has
 /// `disk a created`.
-fn own_words(driver: Driver, record: &str) -> Option<String> {
+fn message(driver: Driver, record: &str) -> Option<String> {
     let (_, text) = record.lines().next()?.split_once(';')?;
     let text = text.strip_prefix(driver.module)?.strip_prefix(": ")?;
-    let asked = |word: &str| driver.asked(word).unwrap_or_else(|| word.into());
-    let words: Vec<String> = text.split(' ').map(asked).collect();
-    Some(words.join(" "))
+    let common = |word: &str| driver.common_name(word).unwrap_or_else(|| word.into());
+    Some(text.split(' ').map(common).collect::<Vec<_>>().join(" "))
 }
 
 #[cfg(test)]
@@ -86,15 +77,11 @@ mod tests {
     use crate::driver::{NULL_BLK, RNULL};
 
     #[test]
-    fn own_words_are_known() {
-        let said = |driver, record| own_words(driver, record);
+    fn a_message_belongs_to_one_driver() {
         let record = "6,12,34,-;rnull_mod: disk r-a created\n SUBSYSTEM=block\n";
-        assert_eq!(said(RNULL, record).as_deref(), Some("disk a created"));
-        assert_eq!(said(NULL_BLK, record), None);
+        assert_eq!(message(RNULL, record).unwrap(), "disk a created");
+        assert_eq!(message(NULL_BLK, record), None);
         let record = "6,12,34,-;null_blk: disk nullb0 created\n";
-        assert_eq!(
-            said(NULL_BLK, record).as_deref(),
-            Some("disk DISK0 created")
-        );
+        assert_eq!(message(NULL_BLK, record).unwrap(), "disk DISK0 created");
     }
 }

@@ -3,225 +3,204 @@
 //! One device, on or off, with its settings, its data, its bad sectors.
 
 use super::{
-    bad::Bad,
+    badblocks::BadBlocks,
     expect,
-    fault::Faults,
-    io::Way,
-    media::Media,
-    settings::{self, Settings},
-    Answer, Judgement, Machine,
+    faults::Faults,
+    media::{Media, EMPTY, SECTOR},
+    settings::{self, Kind, Settings},
+    Answer, Judgement, System,
 };
-use crate::question::unescape;
-use Judgement::{Alike, Right, Wrong};
+use crate::{
+    command::{unescape, Cuts, Data, Engine, Transfer},
+    pattern::UNTOUCHED,
+};
+use Judgement::{Defect, Right, SameAsOther, Wrong};
 
-/// Sectors whose data is followed; tests stay within them.
-pub const SECTORS: u64 = 8192;
+/// Sectors whose data is modelled; tests stay within them.
+const SECTORS: u64 = 8192;
+
+/// What a cache keeps free for what comes next, with some more to be sure.
+const ROOM: u64 = 256 << 10;
 
 /// One device.
 #[derive(Clone, Debug)]
 pub struct Device {
-    pub(super) settings: Settings,
-    pub(super) machine: Machine,
-    pub(super) on: bool,
+    settings: Settings,
+    system: System,
+    on: bool,
     /// Whether it was on with a cache.
     ever_cached: bool,
-    /// Whether there were polled queues at power-on.
+    /// Whether there were poll queues at power-on.
     polls: bool,
-    /// Whether there are some among the queues that go with shared tags.
+    /// Whether there are poll queues in the shared tag set.
     shared_polls: bool,
-    /// In what company the transfer is that is asked about.
-    pub(super) way: Way,
-    pub(super) media: Media,
-    pub(super) bad: Bad,
-    pub(super) faults: Faults,
+    media: Media,
+    bad: BadBlocks,
+    faults: Faults,
     /// The defect because of which null_blk's data may be wrong from now on.
-    pub(super) spoilt: Option<u32>,
-    pub(super) in_c: bool,
-    /// Whether blocks of another size were written than those of now.
-    pub(super) written_block: Option<u64>,
+    defect: Option<u32>,
+    is_null_blk: bool,
+    /// The block size with which data was last written.
+    written_block: Option<u64>,
+}
+
+/// What becomes of a transfer.
+#[derive(Default)]
+struct Outcome {
+    text: String,
+    /// The ranges of bytes that are transferred.
+    done: Vec<(u64, u64)>,
+    /// The length, as far as the disk goes.
+    len: u64,
 }
 
 impl Device {
     /// A device that was just made.
-    pub fn new(settings: Settings, machine: Machine, in_c: bool) -> Self {
+    pub fn new(settings: Settings, system: System, is_null_blk: bool) -> Self {
         Self {
             shared_polls: settings.is("poll_queues"),
             settings,
-            machine,
+            system,
             on: false,
             ever_cached: false,
             polls: false,
-            way: Way::Alone,
             media: Media::new(SECTORS),
-            bad: Bad::new(SECTORS),
+            bad: BadBlocks::new(SECTORS),
             faults: Faults::default(),
-            spoilt: None,
-            in_c,
+            defect: None,
+            is_null_blk,
             written_block: None,
         }
     }
 
-    /// Judges the answer to a question of words; those that it does not know are right.
+    /// Judges the answer to a command of words; to unknown ones all answers are right.
     pub fn words(&mut self, words: &[&str], answer: &Answer) -> Judgement {
         let number = |text: &str| text.parse::<u64>().unwrap_or(0);
         match *words {
             ["mkdir", _] => expect("EEXIST", answer),
-            ["put", path, text] => {
+            ["set", path, text] => {
                 let attribute = path.split_once('/').map_or("", |(_, file)| file);
                 let text = unescape(text);
                 match attribute {
                     "power" => self.power(&text, answer),
-                    "badblocks" => self.mark(&text, answer),
-                    _ if self.faults.turn(attribute, &text) => {
-                        expect(&format!("ok {text}"), answer)
-                    }
-                    _ => self.put(attribute, &text, answer),
+                    "badblocks" => self.badblocks(&text, answer),
+                    _ if self.faults.set(attribute, &text) => expect(&format!("ok {text}"), answer),
+                    _ => self.set(attribute, &text, answer),
                 }
             }
-            ["disk", _] if self.on => Alike,
+            ["disk", _] if self.on => SameAsOther,
             ["disk", _] => expect("no disk", answer),
-            ["values", _] => self.values(answer),
-            ["discard", _, offset, len] => {
-                let offered = self.settings.is("discard");
-                self.erase(number(offset), number(len), offered, false, answer)
+            ["attributes", _] => self.attributes(answer),
+            [operation @ ("discard" | "zero"), _, offset, len] => {
+                let right = self.erase(operation == "zero", number(offset), number(len));
+                expect(&right, answer)
             }
-            ["zero", _, offset, len] => self.erase(number(offset), number(len), true, true, answer),
-            ["flush", _] => {
-                if !self.on {
-                    return expect("ENOENT", answer);
-                }
-                // Without a cache there is no request.
-                if self.settings.is("cache_size") && self.faults.lose() {
-                    return expect("ETIMEDOUT", answer);
-                }
-                self.media.flush();
-                expect("ok", answer)
-            }
+            ["flush", _] => expect(self.flush(), answer),
             _ => Right,
         }
     }
 
-    /// Whether all that can be seen of both but their data should be the same.
+    /// Whether all but the data should look the same.
     pub fn is_like(&self, other: &Self) -> bool {
         (self.on, self.polls, &self.settings) == (other.on, other.polls, &other.settings)
     }
 
-    /// Whether null_blk would write beyond its pages: it has a cache, or had one before, over blocks
-    /// larger than a page (defect 4).
+    /// Whether null_blk would write beyond its pages: it has a cache, or had one before, over
+    /// blocks larger than a page (defect 4).
     pub fn overruns(&self) -> bool {
         self.on && self.ever_cached && self.settings.block() > 4096
     }
 
-    fn put(&mut self, name: &str, text: &str, answer: &Answer) -> Judgement {
+    fn set(&mut self, name: &str, text: &str, answer: &Answer) -> Judgement {
         let Some(kind) = Settings::kind(name) else {
             return Right;
         };
-        let old = self.settings.get(name);
-        let live = matches!(name, "submit_queues" | "poll_queues");
-        let verdict = match settings::parse(kind, text) {
-            _ if text.is_empty() => Err("EFAULT"),
-            Err(why) => Err(why),
-            Ok(_) if self.on && !live => Err("EBUSY"),
-            Ok(count) if self.on => self.queues(name, count).map(|()| count),
-            Ok(value) => Ok(value),
-        };
-        let (said, value) = match verdict {
-            Ok(value) => ("ok", value),
-            Err(why) => (why, old),
-        };
-        self.settings.set(name, value);
-        expect(&format!("{said} {value}"), answer)
+        let verdict = settings::parse(kind, text).and_then(|value| match name {
+            _ if !self.on => Ok(value),
+            "submit_queues" | "poll_queues" => self.check_queues(name, value).map(|()| value),
+            _ => Err("EBUSY"),
+        });
+        if let Ok(value) = verdict {
+            self.settings.set(name, value);
+        }
+        let text = verdict.err().unwrap_or("ok");
+        expect(&format!("{text} {}", self.settings.get(name)), answer)
     }
 
     /// Whether a disk that is on may have so many queues.
-    fn queues(&self, name: &str, count: u64) -> Result<(), &'static str> {
-        let most = match name {
-            "submit_queues" => self.machine.cpus,
-            _ => self.machine.poll_queues,
+    fn check_queues(&self, name: &str, count: u64) -> Result<(), &'static str> {
+        let (least, most, other) = match name {
+            "submit_queues" => (1, self.system.cpus, "poll_queues"),
+            _ => (0, self.system.poll_queues, "submit_queues"),
         };
-        let none = name == "submit_queues" && count == 0;
-        if self.settings.is("shared_tags") || none || count > most {
+        let all = count + self.settings.get(other);
+        if self.settings.is("shared_tags") || !(least..=most).contains(&count) {
             Err("EINVAL")
-        } else if self.in_c && !self.polls && count + self.other_queues(name) > self.machine.cpus {
-            // Without a map for them null_blk's polled queues count as others.
+        } else if self.is_null_blk && !self.polls && all > self.system.cpus {
+            // Without a map for them null_blk's poll queues count as others.
             Err("ENOMEM")
         } else {
             Ok(())
         }
     }
 
-    /// Whether there are queues whose requests are polled for.
-    pub(super) fn can_poll(&self) -> bool {
+    fn can_poll(&self) -> bool {
         match self.settings.is("shared_tags") {
             true => self.shared_polls,
             false => self.polls && self.settings.is("poll_queues"),
         }
     }
 
-    /// The queues of the other kind.
-    fn other_queues(&self, name: &str) -> u64 {
-        let other = match name {
-            "submit_queues" => "poll_queues",
-            _ => "submit_queues",
-        };
-        self.settings.get(other)
-    }
-
     fn power(&mut self, text: &str, answer: &Answer) -> Judgement {
-        let wanted = match settings::parse(settings::Kind::Bool, text) {
-            _ if text.is_empty() => Err("EFAULT"),
-            parsed => parsed,
-        };
-        let had_cache = self.settings.get("cache_size") > 0;
-        let verdict = match wanted {
-            Err(why) => Err(why),
-            Ok(1) if !self.on => self.power_on(),
-            Ok(_) => Ok(()),
-        };
-        if let (Ok(wanted), Ok(())) = (wanted, verdict) {
-            if self.on && wanted == 0 {
-                self.media.lose_power();
-                // null_blk goes on with its cache if the next power-on is without one.
-                if had_cache {
-                    self.spoil(1);
+        let had_cache = self.settings.is("cache_size");
+        let verdict = settings::parse(Kind::Bool, text).and_then(|wanted| match wanted {
+            1 if !self.on => self.power_on(),
+            1 => Ok(()),
+            _ => {
+                if self.on {
+                    self.media.lose_power();
+                    // null_blk goes on with its cache if the next power-on is without one.
+                    if had_cache {
+                        self.blame(1);
+                    }
                 }
+                self.on = false;
+                Ok(())
             }
-            if wanted == 1 && !self.on {
-                self.ever_cached |= self.settings.is("cache_size");
-                self.polls = self.settings.is("poll_queues");
-            }
-            self.on = wanted == 1;
-        }
-        expect(
-            &format!("{} {}", verdict.err().unwrap_or("ok"), u8::from(self.on)),
-            answer,
-        )
+        });
+        let text = verdict.err().unwrap_or("ok");
+        expect(&format!("{text} {}", u8::from(self.on)), answer)
     }
 
     fn power_on(&mut self) -> Result<(), &'static str> {
         let before = self.settings.clone();
-        self.settings.power_on(&self.machine, self.in_c)?;
-        if !self.faults.break_queue() {
-            return Ok(());
+        let result = match self.settings.sanitize(&self.system) {
+            Ok(()) if self.faults.should_fail_init_hctx() => Err("ENOMEM"),
+            result => result,
+        };
+        match result {
+            Ok(()) => {
+                self.on = true;
+                self.ever_cached |= self.settings.is("cache_size");
+                self.polls = self.settings.is("poll_queues");
+            }
+            // null_blk has changed the attributes by then.
+            Err(_) if self.is_null_blk => {}
+            Err(_) => self.settings = before,
         }
-        // null_blk has changed what it shows by then.
-        if !self.in_c {
-            self.settings = before;
-        }
-        Err("ENOMEM")
+        result
     }
 
-    pub(super) fn spoil(&mut self, defect: u32) {
-        if self.in_c && self.spoilt.is_none() {
-            self.spoilt = Some(defect);
+    /// The data may be wrong from now on, if the device has that defect.
+    fn blame(&mut self, defect: u32) {
+        if self.is_null_blk {
+            self.defect.get_or_insert(defect);
         }
     }
 
-    fn values(&mut self, answer: &Answer) -> Judgement {
-        for word in answer.said.split(' ') {
-            let Some((name, value)) = word.split_once('=') else {
-                continue;
-            };
+    fn attributes(&self, answer: &Answer) -> Judgement {
+        for word in answer.text.split(' ') {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
             let right = match name {
                 "power" => u64::from(self.on),
                 _ if Settings::kind(name).is_some() => self.settings.get(name),
@@ -235,35 +214,233 @@ impl Device {
     }
 
     /// Marks sectors as bad, or as good again.
-    fn mark(&mut self, text: &str, answer: &Answer) -> Judgement {
+    fn badblocks(&mut self, text: &str, answer: &Answer) -> Judgement {
         let range = || {
             let text = text.trim();
-            let (first, last) = text.get(1..)?.split_once('-')?;
-            let bad = match text.as_bytes()[0] {
+            let bad = match text.as_bytes().first()? {
                 b'+' => true,
                 b'-' => false,
                 _ => return None,
             };
+            let (first, last) = text[1..].split_once('-')?;
             Some((bad, settings::number(first), settings::number(last)))
         };
         let verdict = match range() {
-            _ if text.is_empty() => Err("EFAULT"),
-            None => Err("EINVAL"),
-            Some((_, Err(why), _)) | Some((_, _, Err(why))) => Err(why),
-            Some((_, Ok(first), Ok(last))) if first > last => Err("EINVAL"),
+            _ if text.is_empty() => "EFAULT",
+            None => "EINVAL",
+            Some((_, Err(why), _) | (_, _, Err(why))) => why,
+            Some((_, Ok(first), Ok(last))) if first > last => "EINVAL",
             Some((bad, Ok(first), Ok(last))) => {
-                self.bad.mark(first, last, bad);
-                Ok(())
+                self.bad.set(first, last, bad);
+                "ok"
             }
         };
-        let (said, shown) = answer.said.split_once(' ').unwrap_or((&answer.said, ""));
-        if said != verdict.err().unwrap_or("ok") {
-            return Wrong(format!("{verdict:?}"));
+        match answer.text.split_once(' ').unwrap_or((&answer.text, "")) {
+            (text, list) if text == verdict && self.bad.are(list) => Right,
+            _ => Wrong(format!("{verdict}, bad sectors {:?}", self.bad.list())),
         }
-        if self.bad.are(shown) {
-            Right
-        } else {
-            Wrong(format!("bad: {}", self.bad))
+    }
+
+    fn flush(&mut self) -> &'static str {
+        if !self.on {
+            return "ENOENT";
         }
+        // Without a cache there is no request.
+        if self.settings.is("cache_size") && self.faults.should_timeout() {
+            return "ETIMEDOUT";
+        }
+        self.media.flush();
+        "ok"
+    }
+
+    /// How many sectors a request of whole blocks transfers, and whether it succeeds.
+    fn request(&mut self, first: u64, count: u64) -> (bool, u64) {
+        let Some(start) = self.bad.first(first, count) else {
+            return (true, count);
+        };
+        if self.settings.is("badblocks_once") {
+            self.bad.clear_range(start);
+        }
+        if !self.settings.is("badblocks_partial_io") {
+            return (false, 0);
+        }
+        let block = self.settings.block() / SECTOR;
+        (false, (start / block * block).saturating_sub(first))
+    }
+
+    /// Splits a transfer into requests.
+    fn outcome(&mut self, offset: u64, len: u64, write: bool, polled: bool) -> Outcome {
+        let end = self.settings.get("size") << 20;
+        let left = len.min(end.saturating_sub(offset));
+        let error = match self.on {
+            false => "ENOENT",
+            true if offset >= end && len > 0 && write => "ENOSPC",
+            true if offset >= end && len > 0 => "0 bytes",
+            true if (offset | left) % self.settings.block() != 0 => "EINVAL",
+            true if polled && !self.can_poll() => "EOPNOTSUPP",
+            true => "",
+        };
+        if !error.is_empty() {
+            return Outcome {
+                text: error.into(),
+                ..Outcome::default()
+            };
+        }
+        let (mut at, mut succeeds, mut timeout, mut done) = (offset, true, false, Vec::new());
+        while at < offset + left {
+            let bytes = self.settings.request().min(offset + left - at);
+            if self.faults.should_timeout() {
+                timeout = true;
+            } else {
+                let (fine, sectors) = self.request(at / SECTOR, bytes / SECTOR);
+                succeeds &= fine;
+                done.push((at, at + sectors * SECTOR));
+            }
+            at += bytes;
+        }
+        let text = match succeeds {
+            _ if timeout => "ETIMEDOUT".into(),
+            false => "EIO".into(),
+            true if left < len => format!("{left} bytes"),
+            true => "ok".into(),
+        };
+        Outcome {
+            text,
+            done,
+            len: left,
+        }
+    }
+
+    /// Judges a write or a read.
+    pub fn transfer(
+        &mut self,
+        transfer: &Transfer,
+        engine: Option<Engine>,
+        answer: &Answer,
+    ) -> Judgement {
+        let polled = matches!(engine, Some(Engine::Polled | Engine::Late));
+        let (offset, len) = (transfer.offset, transfer.len as u64);
+        let block = self.settings.block();
+        if transfer.data.is_some() && self.cuts_blocks(&transfer.cuts) {
+            self.blame(12);
+        }
+        if transfer.data.is_none() && self.written_block.is_some_and(|other| other != block) {
+            self.blame(13);
+        }
+        let outcome = self.outcome(offset, len, transfer.data.is_some(), polled);
+        if let Some(data) = transfer.data {
+            self.store(&outcome, data, engine);
+        }
+        match expect(&outcome.text, answer) {
+            Right if transfer.data.is_none() => self.read(transfer, &outcome, answer),
+            judgement => judgement,
+        }
+    }
+
+    fn store(&mut self, outcome: &Outcome, Data { seed, fua }: Data, engine: Option<Engine>) {
+        if !self.settings.is("memory_backed") {
+            return;
+        }
+        let block = self.settings.block();
+        if outcome.len > 0
+            && self
+                .written_block
+                .replace(block)
+                .is_some_and(|old| old != block)
+        {
+            self.blame(13);
+        }
+        let fails = outcome.text.starts_with('E');
+        // The cache is not flushed after a failure.
+        let through = fua && (self.settings.is("fua") || !fails);
+        let cached = self.settings.is("cache_size") && !through;
+        let size = self.settings.get("cache_size") << 20;
+        // rnull writes some pages back before the cache is full, perhaps some that change then.
+        // null_blk writes past it where a page is stored already.
+        if cached && (self.is_null_blk || self.media.cached_with(&outcome.done) + ROOM > size) {
+            self.media.may_write_back();
+        }
+        for (from, to) in &outcome.done {
+            let sectors = from / SECTOR..to / SECTOR;
+            sectors.for_each(|sector| self.media.write(sector, seed, cached));
+        }
+        // Without FUA the block layer flushes the cache, with what else is in it by then.
+        if fua && !self.settings.is("fua") {
+            self.media.may_write_back();
+        }
+        // After a synchronous write that is to be durable the kernel flushes the cache, too.
+        if fua && !fails {
+            match engine {
+                None => self.media.flush(),
+                // It is not known whether before or after the other transfers of the batch.
+                Some(Engine::Threads) => self.media.may_write_back(),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Discards sectors, or writes zeros; returns the right answer.
+    fn erase(&mut self, zero: bool, offset: u64, len: u64) -> String {
+        let end = self.settings.get("size") << 20;
+        let block = self.settings.block();
+        let misfit = offset % block != 0 || len % block != 0 || len == 0 || offset + len > end;
+        let error = match self.on {
+            false => "ENOENT",
+            true if !zero && !self.settings.is("discard") => "EOPNOTSUPP",
+            true if misfit => "EINVAL",
+            true if zero => {
+                let outcome = self.outcome(offset, len, true, false);
+                let data = Data {
+                    seed: EMPTY,
+                    fua: false,
+                };
+                self.store(&outcome, data, None);
+                return outcome.text;
+            }
+            true if self.faults.should_timeout() => "ETIMEDOUT",
+            true => "",
+        };
+        if !error.is_empty() {
+            return error.into();
+        }
+        let first = offset / SECTOR;
+        let (succeeds, sectors) = self.request(first, len / SECTOR);
+        (first..first + sectors).for_each(|sector| self.media.write(sector, EMPTY, false));
+        if block > 4096 {
+            self.blame(3);
+        }
+        if succeeds { "ok" } else { "EIO" }.into()
+    }
+
+    /// Judges each byte that was read.
+    fn read(&mut self, transfer: &Transfer, outcome: &Outcome, answer: &Answer) -> Judgement {
+        let backed = self.settings.is("memory_backed");
+        let sectors = (transfer.offset..).step_by(SECTOR as usize);
+        for (at, bytes) in sectors.zip(answer.bytes.chunks(SECTOR as usize)) {
+            let mut done = outcome.done.iter();
+            let right = if backed && done.any(|(from, to)| (*from..*to).contains(&at)) {
+                self.media.read(at / SECTOR, bytes)
+            } else if bytes.iter().all(|byte| *byte == UNTOUCHED) {
+                Ok(())
+            } else {
+                Err(Vec::new())
+            };
+            let Err(possible) = right else { continue };
+            return match self.defect {
+                Some(defect) => Defect(defect),
+                None if self.is_null_blk && self.cuts_blocks(&transfer.cuts) => Defect(12),
+                None if possible.is_empty() => Wrong(format!("untouched from {at} on")),
+                None => Wrong(format!(
+                    "one of the seeds {possible:?} from {at} on (0 for zeros)"
+                )),
+            };
+        }
+        Right
+    }
+
+    /// Whether pieces of a buffer may end inside a block.
+    fn cuts_blocks(&self, cuts: &Cuts) -> bool {
+        let odd = |(skip, len): &(usize, usize)| (skip | len) % SECTOR as usize != 0;
+        !cuts.is_empty() && (self.settings.block() > SECTOR || cuts.iter().any(odd))
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! What stands in the sectors of a device, as far as one can know.
+//! The data of a device, as far as it is known.
 
 use crate::pattern;
 
@@ -10,13 +10,13 @@ pub const SECTOR: u64 = 512;
 /// Bytes in a page of a cache.
 const PAGE: u64 = 4096;
 
-/// What a write left in a sector: its seed, or nothing.
+/// The data of a sector: the seed of its last write, or [`EMPTY`].
 pub type Content = u32;
 
-/// The content of what was never written, or forgotten.
+/// The content of a sector that was never written, or was discarded.
 pub const EMPTY: Content = 0;
 
-/// Whether a sector that was read has a content.
+/// Whether the bytes read from a sector are a content.
 fn is(content: Content, sector: u64, bytes: &[u8]) -> bool {
     match content {
         EMPTY => *bytes == [0; SECTOR as usize][..bytes.len()],
@@ -26,24 +26,24 @@ fn is(content: Content, sector: u64, bytes: &[u8]) -> bool {
 
 #[derive(Clone, Debug, Default)]
 struct Cell {
-    /// What is stored.
+    /// The content on the medium.
     stored: Content,
-    /// What may be stored instead.
-    perhaps: Vec<Content>,
-    /// What stands before it in the cache.
+    /// What may be on the medium instead.
+    possible: Vec<Content>,
+    /// The content in the cache, if it is there.
     cached: Option<Content>,
 }
 
 impl Cell {
     fn store(&mut self, content: Content) {
         self.stored = content;
-        self.perhaps.clear();
+        self.possible.clear();
     }
 
-    /// Its content of the cache, which is no longer there, may have been stored before.
-    fn may_have_stored(&mut self, content: Content) {
-        if self.stored != content && !self.perhaps.contains(&content) {
-            self.perhaps.push(content);
+    /// The content, which is no longer in the cache, may have been written back before.
+    fn may_be(&mut self, content: Content) {
+        if self.stored != content && !self.possible.contains(&content) {
+            self.possible.push(content);
         }
     }
 }
@@ -52,16 +52,15 @@ impl Cell {
 #[derive(Clone, Debug)]
 pub struct Media {
     cells: Vec<Cell>,
-    /// Whether something of the cache may have been stored before its time.
-    leaks: bool,
+    /// Whether something of the cache may have been written back without a flush.
+    evicts: bool,
 }
 
 impl Media {
-    /// Sectors that were never written.
     pub fn new(sectors: u64) -> Self {
         Self {
             cells: vec![Cell::default(); sectors as usize],
-            leaks: false,
+            evicts: false,
         }
     }
 
@@ -70,8 +69,8 @@ impl Media {
         let cell = &mut self.cells[sector as usize];
         if cached {
             let before = cell.cached.replace(content);
-            if let Some(before) = before.filter(|_| self.leaks) {
-                cell.may_have_stored(before);
+            if let Some(before) = before.filter(|_| self.evicts) {
+                cell.may_be(before);
             }
         } else {
             cell.store(content);
@@ -79,9 +78,9 @@ impl Media {
         }
     }
 
-    /// Moves the whole cache to where it belongs.
+    /// Writes the whole cache back.
     pub fn flush(&mut self) {
-        self.leaks = false;
+        self.evicts = false;
         for cell in &mut self.cells {
             if let Some(content) = cell.cached.take() {
                 cell.store(content);
@@ -89,9 +88,9 @@ impl Media {
         }
     }
 
-    /// Takes note that something of the cache may be stored now, for whatever reason.
-    pub fn leak(&mut self) {
-        self.leaks = true;
+    /// Something of the cache may be written back now, for whatever reason.
+    pub fn may_write_back(&mut self) {
+        self.evicts = true;
     }
 
     /// How many bytes the cache takes, in whole pages, once it has these ranges of bytes, too.
@@ -105,18 +104,18 @@ impl Media {
         starts.zip(pages).filter(cached).count() as u64 * PAGE
     }
 
-    /// Power is lost, and the cache with it; what may have been stored may be there.
+    /// The cache is lost, but for what may have been written back.
     pub fn lose_power(&mut self) {
-        let leaks = std::mem::take(&mut self.leaks);
+        let evicts = std::mem::take(&mut self.evicts);
         for cell in &mut self.cells {
-            if let Some(content) = cell.cached.take().filter(|_| leaks) {
-                cell.may_have_stored(content);
+            if let Some(content) = cell.cached.take().filter(|_| evicts) {
+                cell.may_be(content);
             }
         }
     }
 
-    /// Compares a sector with what was read from it; of several possibilities that one stays. On
-    /// failure says what would have been right.
+    /// Compares a sector with what was read from it, which tells which of several contents it has.
+    /// The error is what would have been right.
     pub fn read(&mut self, sector: u64, bytes: &[u8]) -> Result<(), Vec<Content>> {
         let cell = &mut self.cells[sector as usize];
         if let Some(content) = cell.cached {
@@ -125,17 +124,14 @@ impl Media {
                 false => Err(vec![content]),
             };
         }
-        let mut possible = std::iter::once(cell.stored).chain(cell.perhaps.iter().copied());
-        match possible.find(|&content| is(content, sector, bytes)) {
+        let mut all = vec![cell.stored];
+        all.extend(&cell.possible);
+        match all.iter().find(|&&content| is(content, sector, bytes)) {
             Some(found) => {
-                cell.store(found);
+                cell.store(*found);
                 Ok(())
             }
-            None => {
-                let mut all = vec![cell.stored];
-                all.append(&mut cell.perhaps.clone());
-                Err(all)
-            }
+            None => Err(all),
         }
     }
 }
@@ -177,23 +173,23 @@ mod tests {
     }
 
     #[test]
-    fn a_cache_that_leaks_may_be_lost_but_not_come_back() {
+    fn what_was_lost_does_not_come_back() {
         let mut media = Media::new(8);
         media.write(1, 5, false);
         media.write(1, 6, true);
         assert_eq!(media.read(1, &sector(1, 5)), Err(vec![6]));
-        media.leak();
+        media.may_write_back();
         media.lose_power();
         assert!(media.read(1, &sector(1, 5)).is_ok());
         assert_eq!(media.read(1, &sector(1, 6)), Err(vec![5]));
     }
 
     #[test]
-    fn what_leaked_may_be_older_than_what_is_lost() {
+    fn what_was_written_back_may_be_older_than_what_is_lost() {
         let mut media = Media::new(8);
         media.write(1, 5, true);
         media.write(1, 6, true);
-        media.leak();
+        media.may_write_back();
         media.write(1, 7, true);
         assert_eq!(media.read(1, &sector(1, 6)), Err(vec![7]));
         media.lose_power();
