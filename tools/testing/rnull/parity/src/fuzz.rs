@@ -68,7 +68,7 @@ impl Fuzzer {
         }
         self.tally.devices += 1;
         let mut only_rnull = false;
-        for (i, command) in commands.iter().enumerate() {
+        for (i, command) in (1..).zip(commands) {
             only_rnull |= models[0].is_dangerous();
             // What was different before cannot be compared.
             let comparable = !only_rnull && models[0].is_like(&models[1]);

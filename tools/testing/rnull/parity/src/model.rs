@@ -66,6 +66,14 @@ impl Model {
             return self.words(&words, &answers[0]);
         }
         let engine = command.engine();
+        if engine == Some(Engine::Threads) {
+            // The flush after a durable write may come before the other writes, or after them.
+            let durable = |transfer: &&Transfer| transfer.data.is_some_and(|data| data.fua);
+            for transfer in command.transfers().iter().filter(durable) {
+                let device = self.devices.get_mut(&transfer.disk);
+                device.into_iter().for_each(Device::may_flush);
+            }
+        }
         let all = command.transfers().iter().zip(answers);
         let worst = all
             .map(|(transfer, answer)| self.transfer(transfer, engine, answer))

@@ -311,6 +311,11 @@ impl Device {
         }
     }
 
+    /// The block layer flushes the cache at some time during a batch.
+    pub fn may_flush(&mut self) {
+        self.media.may_write_back();
+    }
+
     /// Judges a write or a read.
     pub fn transfer(
         &mut self,
@@ -329,7 +334,7 @@ impl Device {
         }
         let outcome = self.outcome(offset, len, transfer.data.is_some(), polled);
         if let Some(data) = transfer.data {
-            self.store(&outcome, data, engine);
+            self.store(&outcome, data, engine.is_none());
         }
         match expect(&outcome.text, answer) {
             Right if transfer.data.is_none() => self.read(transfer, &outcome, answer),
@@ -337,7 +342,7 @@ impl Device {
         }
     }
 
-    fn store(&mut self, outcome: &Outcome, Data { seed, fua }: Data, engine: Option<Engine>) {
+    fn store(&mut self, outcome: &Outcome, Data { seed, fua }: Data, alone: bool) {
         if !self.settings.is("memory_backed") {
             return;
         }
@@ -369,13 +374,8 @@ impl Device {
             self.media.may_write_back();
         }
         // After a synchronous write that is to be durable the kernel flushes the cache, too.
-        if fua && !fails {
-            match engine {
-                None => self.media.flush(),
-                // It is not known whether before or after the other transfers of the batch.
-                Some(Engine::Threads) => self.media.may_write_back(),
-                Some(_) => {}
-            }
+        if fua && alone && !fails {
+            self.media.flush();
         }
     }
 
@@ -394,7 +394,7 @@ impl Device {
                     seed: EMPTY,
                     fua: false,
                 };
-                self.store(&outcome, data, None);
+                self.store(&outcome, data, true);
                 return outcome.text;
             }
             true if self.faults.should_timeout() => "ETIMEDOUT",
