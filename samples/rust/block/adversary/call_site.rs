@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The callbacks and contexts in which code of a driver runs.
+//! The places where code of a driver runs, such as callbacks.
 
 use super::rng::Rng;
 use kernel::{

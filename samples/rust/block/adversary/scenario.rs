@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! A scenario: the disks of a misbehaving driver, and the operations on them.
+//! A scenario: the disks of a misbehaving driver under operations.
 
 use super::{
     call_site::CallSite,
