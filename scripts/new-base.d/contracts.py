@@ -9,7 +9,7 @@ import tomllib
 import extract
 
 HEADING = re.compile(r'^\["(?P<file>[^"]+)"\.(?:"(?P<quoted>[^"]+)"|(?P<bare>[\w-]+))\]$')
-# Where an item can have gone that is not where it was; drivers, architectures and tools have others of the same name.
+# Where an item can have gone; drivers, architectures and tools have others of the same name.
 PLACES = ("block", "fs", "include", "init", "kernel", "lib", "mm", "rust")
 
 
@@ -59,15 +59,17 @@ class List:
                 self.contracts.append(self.contract(file, name, entry))
 
     def contract(self, file, name, entry):
-        if not isinstance(entry, dict) or not all(isinstance(value, str) for value in entry.values()):
+        if not (isinstance(entry, dict) and
+                all(isinstance(value, str) for value in entry.values())):
             raise Refusal(f"{self.path}: {file}: {name} is no table of strings")
         relied = {path: extract.normal(said) for path, said in entry.items() if path != "hash"}
         if not relied or not all(relied.values()):
-            raise Refusal(f"{self.path}: {file}: {name} does not say which of our files relies on what")
+            raise Refusal(f"{self.path}: {file}: {name} "
+                          "does not say which of our files relies on what")
         return Contract(file, name, entry.get("hash", ""), relied)
 
     def record(self, hashes, base):
-        """Writes the hashes, a dictionary by file and name, and the version that they are those of."""
+        """Writes the hashes, a dictionary by file and name, and the version that has them."""
         lines, below = [], False
         for line in self.path.read_text(encoding="utf-8").splitlines():
             heading = HEADING.match(line)
@@ -76,7 +78,8 @@ class List:
             lines.append(f'base = "{base}"' if line.startswith("base = ") else line)
             below = bool(heading)
             if heading:
-                lines.append(f'hash = "{hashes.pop((heading["file"], heading["quoted"] or heading["bare"]))}"')
+                item = heading["file"], heading["quoted"] or heading["bare"]
+                lines.append(f'hash = "{hashes.pop(item)}"')
         if hashes:
             raise Refusal(f"{self.path}: the heading of {next(iter(hashes))} is not on one line")
         new = self.path.with_suffix(".new")
@@ -90,13 +93,15 @@ class Tree:
     def __init__(self, path):
         self.path = pathlib.Path(path)
         self.files = {}
-        if not (self.path / "Makefile").is_file() or not (self.path / "rust/kernel/lib.rs").is_file():
+        if not all((self.path / file).is_file() for file in ("Makefile", "rust/kernel/lib.rs")):
             raise Refusal(f"{path} is not a Linux source tree with rust/ in it")
         if (self.path / ".rnull-overlay").exists():
-            raise Refusal(f"rnull is laid over {path}; name a clean tree, or remove it with scripts/overlay --remove")
+            raise Refusal(f"rnull is laid over {path}; name a clean tree, "
+                          "or remove it with scripts/overlay --remove")
 
     def version(self):
-        found = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)", (self.path / "Makefile").read_text(), re.M))
+        found = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)",
+                                (self.path / "Makefile").read_text(), re.M))
         return ".".join(found.get(part, "0") for part in ("VERSION", "PATCHLEVEL", "SUBLEVEL"))
 
     def read(self, file):
@@ -110,8 +115,9 @@ class Tree:
         return self.files[file] and self.files[file].item(name)
 
     def search(self, contracts):
-        """Yields (contract, file, text) for each place at which an item is that is not in its file."""
-        words = {id(contract): re.split(r"\W+", contract.name.partition(".")[0])[-1].encode() for contract in contracts}
+        """Yields (contract, file, text) for each place of an item that is not in its file."""
+        words = {id(contract): re.split(r"\W+", contract.name.partition(".")[0])[-1].encode()
+                 for contract in contracts}
         for place in PLACES if contracts else ():
             for path in sorted((self.path / place).rglob("*.[chr]*")):
                 if path.suffix not in (".c", ".h", ".rs") or not path.is_file():
@@ -120,7 +126,8 @@ class Tree:
                 file = str(path.relative_to(self.path))
                 for contract in contracts:
                     rust = contract.file.endswith(".rs")
-                    if rust == (path.suffix == ".rs") and file != contract.file and words[id(contract)] in content:
+                    if (rust == (path.suffix == ".rs") and file != contract.file
+                            and words[id(contract)] in content):
                         text = self.item(file, contract.name)
                         if text is not None:
                             yield contract, file, text

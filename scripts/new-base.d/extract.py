@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0
 """Finds the text of a function, macro, type or field in a C or Rust file.
 
-The text of an item goes from the comment and attributes above it to its last brace or semicolon. Where a file has
-several definitions of a name, as #ifdef makes them, the text is all of them in order. That of a C function has its
-EXPORT_SYMBOL line, too: a module can do nothing with a function that is exported no more.
+The text of an item goes from the comment and attributes above it to its last brace or semicolon.
+Where a file has several definitions of a name, as #ifdef makes them, the text is all of them in
+order. That of a C function has its EXPORT_SYMBOL line, too: a module can do nothing with a function
+that is exported no more.
 
-No preprocessor runs: a kernel need not be configured, nor can one configuration hide what another one compiles.
+No preprocessor runs: a kernel need not be configured, nor can one configuration hide what another
+one compiles.
 """
 import functools
 import re
 
 C_TOKENS = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'""", re.S)
 RUST_TOKENS = re.compile(
-    r"""//[^\n]*|/\*.*?\*/|[bc]?r(?P<hashes>\#*)".*?"(?P=hashes)|[bc]?"(?:\\.|[^"\\])*"|b?'(?:\\[^\n]+?|[^\\'\n])'""",
+    r"""//[^\n]*|/\*.*?\*/|[bc]?r(?P<hashes>\#*)".*?"(?P=hashes)"""
+    r"""|[bc]?"(?:\\.|[^"\\])*"|b?'(?:\\[^\n]+?|[^\\'\n])'""",
     re.S,
 )
 DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", re.M)
@@ -24,7 +27,8 @@ VALUE = re.compile(r"\s*(?:\[[^;]*?\]\s*|__\w+\s*|\)\s*)*[;=]")
 WORD = re.compile(r"\w")
 PAIRS = {"{": "}", "(": ")", "[": "]"}
 C_KINDS = ("struct", "union", "enum")
-RUST_KINDS = ("fn", "struct", "enum", "union", "trait", "type", "const", "static", "mod", "macro_rules!")
+RUST_KINDS = ("fn", "struct", "enum", "union", "trait", "type", "const", "static", "mod",
+              "macro_rules!")
 
 
 def blank(match):
@@ -43,7 +47,7 @@ def rust_mask(text):
 
 
 def normal(text):
-    """What of a text counts. A comment does: it is where a contract is written down. Its layout does not."""
+    """What of a text counts: comments, in which a contract is written down, but not the layout."""
     return " ".join(text.split())
 
 
@@ -54,7 +58,8 @@ class File:
         self.text = text
         self.rust = path.endswith(".rs")
         self.mask = rust_mask(text) if self.rust else c_mask(text)
-        # Without directives, but for those that choose between branches: these tell the braces of one from the other's.
+        # Without directives; those that choose between branches tell the braces of one from the
+        # other's.
         self.code = self.mask if self.rust else DIRECTIVE.sub(blank, self.mask)
         self.conditions = [] if self.rust else self.find_conditions()
 
@@ -65,14 +70,19 @@ class File:
     def item(self, name):
         """The text of all definitions of an item, or None."""
         spans = sorted(set(self.rust_spans(name) if self.rust else self.c_spans(name)))
-        return "\n\n".join(self.text[start:end].strip("\n") for start, end in spans) if spans else None
+        texts = [self.text[start:end].strip("\n") for start, end in spans]
+        return "\n\n".join(texts) if texts else None
 
     def closing(self, start):
-        """Where the bracket at `start` is closed, or None. Each branch of an #if begins at the depth of the first."""
-        opening, conditions = self.code[start], iter([at for at in self.conditions if at[0] > start] + [(None, "")])
+        """Where the bracket at `start` is closed, or None.
+
+        Each branch of an #if begins at the depth of the first."""
+        opening = self.code[start]
+        conditions = iter([*(at for at in self.conditions if at[0] > start), (None, "")])
         depth, saved = 0, []
         at, kind = next(conditions)
-        for bracket in re.compile(r"[%s]" % re.escape(opening + PAIRS[opening])).finditer(self.code, start):
+        brackets = re.compile(r"[%s]" % re.escape(opening + PAIRS[opening]))
+        for bracket in brackets.finditer(self.code, start):
             while at is not None and at < bracket.start():
                 if kind.startswith("if"):
                     saved.append(depth)
@@ -111,7 +121,7 @@ class File:
                 yield start, self.code.find(";", at) + 1
 
     def words(self, name):
-        """Where the name is a word of the code; a plain search is many times faster than a regular expression."""
+        """Where the name is a word of the code; str.find is many times faster than re."""
         at = self.code.find(name)
         while at >= 0:
             if not WORD.match(self.code, at - 1, at) and not WORD.match(self.code, at + len(name)):
@@ -134,13 +144,14 @@ class File:
             bracket = OPENING.match(self.code, at + len(name))
             if not bracket:
                 continue
-            # What is defined at the top of a file begins in the first column. A name among the parameters of another
-            # function is behind an open bracket.
+            # What is defined at the top of a file begins in the first column. A name among the
+            # parameters of another function is behind an open bracket.
             start = self.declaration(at)
             before = self.code[start:at]
             if start != self.line(start) or not re.fullmatch(r"[\w\s*(),]*", before):
                 continue
-            end = self.closing(bracket.end() - 1) if before.count("(") == before.count(")") else None
+            balanced = before.count("(") == before.count(")")
+            end = self.closing(bracket.end() - 1) if balanced else None
             body = end and re.compile(r"[^;{}=]*\{").match(self.code, end)
             stop = body and self.closing(body.end() - 1)
             if stop:
@@ -161,7 +172,8 @@ class File:
             yield self.with_comment(start), end
 
     def types(self, kind, name):
-        for match in re.finditer(rf"^(?:typedef\s+)?{kind}\s+{re.escape(name)}\b[^;{{}}()]*\{{", self.code, re.M):
+        for match in re.finditer(rf"^(?:typedef\s+)?{kind}\s+{re.escape(name)}\b[^;{{}}()]*\{{",
+                                 self.code, re.M):
             end = self.closing(match.end() - 1)
             stop = end and self.code.find(";", end)
             if stop and stop > 0:
@@ -180,11 +192,12 @@ class File:
                     break
                 said = parameters.sub(blank, self.code[begin:stop.start()])
                 if stop[0] == ";" and declares.search(said):
-                    # The remark behind it on the same line is about it; one behind its predecessor is not.
+                    # The remark behind it on the same line is about it.
                     line = self.text.find("\n", stop.end())
                     behind = self.text[stop.end():line]
                     first = re.compile(r"[^\n;{}]*\n").match(self.code, begin, stop.start())
-                    yield (first.end() if first else begin), line if behind.strip().startswith("/") else stop.end()
+                    last = line if behind.strip().startswith("/") else stop.end()
+                    yield first.end() if first else begin, last
                 begin = stop.end()
 
     def variables(self, name):
@@ -194,9 +207,10 @@ class File:
                 continue
             start = self.declaration(at)
             before = self.code[start:at]
-            if start != self.line(start) or not before or "{" in before or before.startswith(("return", "EXPORT_")):
+            if (start != self.line(start) or not before or "{" in before
+                    or before.startswith(("return", "EXPORT_"))):
                 continue
-            brace = re.compile(r"\s*\{").match(self.code, match.end()) if match[0].endswith("=") else None
+            brace = match[0].endswith("=") and re.compile(r"\s*\{").match(self.code, match.end())
             end = self.closing(brace.end() - 1) if brace else match.end() - 1
             stop = self.code.find(";", end or 0)
             if stop >= 0:
@@ -214,7 +228,8 @@ class File:
         else:
             kind, _, rest = name.partition(" ")
             if kind in RUST_KINDS and rest:
-                methods = [body for owner in self.owners() for body in self.bodies(owner)] if kind == "fn" else []
+                owners = self.owners() if kind == "fn" else []
+                methods = [body for owner in owners for body in self.bodies(owner)]
                 yield from (span for span in self.items(kind, rest)
                             if not any(begin < span[1] <= end for begin, end in methods))
 
@@ -245,14 +260,15 @@ class File:
 
     def items(self, kind, name, begin=0, end=None):
         pattern = rf"\b{re.escape(kind)}\s+(?:mut\s+)?{re.escape(name)}\b"
-        for match in re.compile(pattern).finditer(self.code, begin, len(self.code) if end is None else end):
+        end = len(self.code) if end is None else end
+        for match in re.compile(pattern).finditer(self.code, begin, end):
             stop = self.item_end(match.end())
             if stop:
                 yield self.with_attributes(match.start()), stop
 
     @functools.cached_property
     def headers(self):
-        """All impl blocks: header without generics' bounds, where it begins, where its body does, where that ends."""
+        """All impl blocks: plain header, where it begins, where its body does, where that ends."""
         found = []
         for match in re.finditer(r"^[ \t]*(?:unsafe\s+)?impl\b([^{;]*)\{", self.code, re.M):
             end = self.closing(match.end() - 1)
@@ -262,7 +278,7 @@ class File:
 
     @staticmethod
     def plain(header):
-        """A header of an impl block without lifetimes, generics, bounds or paths: `Trait for Type`."""
+        """A header of an impl without lifetimes, generics, bounds or paths: `Trait for Type`."""
         before = None
         header = header.replace("->", " ")
         while before != header:
@@ -273,7 +289,8 @@ class File:
     def impls(self, name):
         for header, start, _, end in self.headers:
             if f"impl {header}" == name:
-                yield self.with_attributes(start + len(self.code[start:]) - len(self.code[start:].lstrip())), end
+                blanks = len(self.code[start:]) - len(self.code[start:].lstrip())
+                yield self.with_attributes(start + blanks), end
 
     def owners(self):
         """All types and traits that have functions."""

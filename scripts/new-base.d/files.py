@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Finds the patches that do not apply to a kernel tree, with the replaced files that it has another text of."""
+"""Finds the patches that do not apply to a kernel tree, with the replaced files that differ."""
 import hashlib
 import os
 import pathlib
@@ -30,13 +30,14 @@ def hunks(patch, target):
 def applies(directory, patch, *options):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment["GIT_CEILING_DIRECTORIES"] = str(directory.parent)
-    run = subprocess.run(["git", "apply", "--check", *options, str(patch)], cwd=directory, env=environment,
+    run = subprocess.run(["git", "apply", "--check", *options, str(patch)], cwd=directory,
+                         env=environment,
                          capture_output=True, check=False)
     return run.returncode == 0
 
 
 def misfits(tree, patches):
-    """Yields a sentence for each patch that does not apply, with the lines that it looks for in vain."""
+    """Yields a sentence for each patch that does not apply, with the lines that are missing."""
     for patch in sorted(patches.glob("*.patch")):
         with tempfile.TemporaryDirectory() as scratch:
             copy = pathlib.Path(scratch, "tree")
@@ -51,7 +52,8 @@ def misfits(tree, patches):
             if not gone and applies(copy, patch, "--reverse"):
                 yield f"{name} is in the tree already", []
                 continue
-            yield f"{name} does not apply", [line for target in targets(patch) for line in missing(tree, patch, target)]
+            yield f"{name} does not apply", [line for target in targets(patch)
+                                             for line in missing(tree, patch, target)]
 
 
 def missing(tree, patch, target):
@@ -82,7 +84,7 @@ def known_hashes(lists):
 
 
 def strangers(tree, known):
-    """Yields (file, what is wrong with it) for each file whose text in a tree is not one of those known."""
+    """Yields (file, what is wrong with it) for each file whose text in a tree is not known."""
     for file, hashes in sorted(known.items()):
         path = tree / file
         if not path.is_file():
