@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
-# Compares the results of rnull and null_blk in the same guest, line by line.
+# Compares the results of rnull with those of null_blk in the same guest, line by line.
 
 # result KEY: prints standard input in one line.
 result() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reads, writes and verifies a disk with direct I/O.
+ * Reads, writes, verifies a disk with direct I/O.
  *
  * usage: disk fill DISK SEED OFFSET BYTES       writes a pattern all over a range
  *        disk check DISK SEED OFFSET BYTES      expects it there

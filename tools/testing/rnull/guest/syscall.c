@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Makes one system call and prints `ok` or the name of its errno.
+ * Makes one system call, then prints `ok` or the name of its errno.
  *
  * usage: syscall CALL
  *        syscall show PATH...     prints the values of attributes
