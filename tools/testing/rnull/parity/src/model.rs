@@ -3,8 +3,8 @@
 //! A model of the drivers, which judges their answers.
 //!
 //! It is pure, so that it is tested on the host. A [`Model`] follows one driver from its loading
-//! on. [`Model::judge`] takes each command with the answers, says whether they are right, and learns
-//! from them where a device has a choice: data in a cache may survive a power cycle or not.
+//! on. [`Model::judge`] takes each command with the answers, says whether they are right, but also
+//! learns from them: data in a cache may survive a power cycle or not.
 
 mod badblocks;
 mod device;
