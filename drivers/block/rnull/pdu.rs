@@ -46,8 +46,12 @@ impl Pdu {
 
     /// Sets the result of a request that timed out. It overrides the one from `queue_rq`, which has
     /// returned: the block layer waits for that before it looks for timeouts.
-    pub(crate) fn set_timed_out(&self) {
+    ///
+    /// Returns whether the result was another one before.
+    pub(crate) fn set_timed_out(&self) -> bool {
+        let before = self.result();
         self.set_result(Err(BlkStatus::TIMEOUT));
+        before != Err(BlkStatus::TIMEOUT)
     }
 
     /// Returns the result to complete the request with.

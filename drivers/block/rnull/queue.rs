@@ -126,14 +126,15 @@ impl<C: Context> Operations for Null<C> {
                 Err(rq) => return rq.reset_timer(),
             }
         } else {
-            rq.data().set_timed_out();
+            let is_first = rq.data().set_timed_out();
             match rq.try_take() {
                 Ok((rq, action)) => {
                     rq.complete();
                     action
                 }
                 // The request was not dropped: its owner will end it, with this status.
-                Err(rq) => rq.reset_timer(),
+                Err(rq) if is_first => rq.reset_timer(),
+                Err(rq) => return rq.reset_timer(),
             }
         };
         pr_info!("rq with tag {tag} timed out\n");
