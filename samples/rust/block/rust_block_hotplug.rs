@@ -34,7 +34,7 @@ use kernel::{
     },
     configfs::{
         Attribute,
-        Directory,
+        Group,
         NoChild,
         Subsystem,
         Text, //
@@ -105,7 +105,7 @@ impl Slot {
     }
 }
 
-impl Directory for Slot {
+impl Group for Slot {
     type Child = NoChild;
     const ATTRIBUTES: &'static [Attribute<Self>] = &[
         Attribute::wo(c"plugged", Self::store_plugged),

@@ -25,7 +25,7 @@ use kernel::{
     },
     configfs::{
         Attribute,
-        Directory,
+        Group,
         NoChild,
         Subsystem, //
     },
@@ -105,7 +105,7 @@ impl kernel::Module for Pinned {
 /// The data behind the top directory.
 struct Top;
 
-impl Directory for Top {
+impl Group for Top {
     type Child = Child;
     const ATTRIBUTES: &'static [Attribute<Self>] =
         &[Attribute::ro(c"text", |_top, page| writeln!(page, "text"))];
@@ -118,7 +118,7 @@ impl Directory for Top {
 /// The data behind a directory made in the top directory.
 struct Child;
 
-impl Directory for Child {
+impl Group for Child {
     type Child = NoChild;
     const ATTRIBUTES: &'static [Attribute<Self>] = &[];
 }
