@@ -71,7 +71,7 @@ want_patched() {
 	hash_into stock "$work/stock" "${patched[@]}"
 	hash_into want "$work/new" "${patched[@]}"
 	hash_into have "$tree" "${patched[@]}"
-	# Whatever such a file holds beside our lines stays in it, so nobody's work is lost.
+	# All that such a file holds beside our lines stays in it, so no edit is lost.
 	for target in "${patched[@]}"; do
 		mine["$target ${have[$target]}"]=1
 	done

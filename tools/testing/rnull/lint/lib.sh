@@ -7,8 +7,7 @@ cd "$top" || exit 1
 # shellcheck source=tools/testing/rnull/report.sh
 . tools/testing/rnull/report.sh
 
-# sources FIND-EXPRESSION...: our files for which the expression holds, without what builds leave
-# behind.
+# sources FIND-EXPRESSION...: our files for which the expression holds, without build products.
 sources() {
 	find . \( -name .git -o -name generated -o -path './rust/*/generated' -o -name \
 		.tmp_versions -o -name target \) -prune -o \
@@ -20,7 +19,7 @@ rust_sources() {
 	sources -name '*.rs' ! -path '*/compile-fail/*'
 }
 
-# Scripts know themselves by their first line.
+# A script has an interpreter in its first line.
 shell_scripts() {
 	sources -name '*.sh'
 	sources ! -name '*.sh' -perm -u+x -exec grep -q -m 1 -E '^#!(/usr)?/bin/(env )?(ba|da|)sh' \

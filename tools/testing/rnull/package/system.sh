@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-# Copies of a Debian in which the test of the package installs, removes, breaks things.
+# Copies of a Debian system in which the test of the package works.
 # shellcheck shell=bash disable=SC2034,SC2154 # variables for, and of, the script that reads this
 
-# On the file system of the roots, whose files the copies share. What a run that was killed left
-# goes.
+# On the file system of the roots, whose files the copies share. Copies of a run that was killed
+# are removed.
 for work in "$RNULL_CACHE"/package/run-*; do
 	kill -0 "${work##*-}" 2>/dev/null || rm -rf "$work"
 done
