@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034,SC2154 # for the scripts that read this, where $here is scripts/
+# shellcheck shell=bash disable=SC2034,SC2154 # for scripts in which $here is scripts/
 # SPDX-License-Identifier: GPL-2.0
 # Compares the compilers of the build root with those that built a kernel.
 

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2154,SC2034,SC2004 # the variables of scripts/overlay, which reads this
+# shellcheck shell=bash disable=SC2154,SC2034,SC2004 # the variables of scripts/overlay
 # SPDX-License-Identifier: GPL-2.0
 # What scripts/overlay has to know of files in which our lines stand among those of others.
 
