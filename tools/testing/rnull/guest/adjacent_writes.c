@@ -84,8 +84,10 @@ static bool enough(void)
 
 int main(int count, char **words)
 {
+	static void *(*const bodies[RACERS])(void *) = { owner, owner, owner, owner };
+
 	flushes = count > 4 && !strcmp(words[4], "flush");
-	run_race(count, words, (void *(*[])(void *)){ owner, owner, owner, owner }, enough);
+	run_race(count, words, bodies, enough);
 	if (!enough())
 		die("only %lu changes", changes);
 	puts("ok");

@@ -78,7 +78,9 @@ static bool enough(void)
 
 int main(int count, char **words)
 {
-	run_race(count, words, (void *(*[])(void *)){ writer, reader, flusher, flusher }, enough);
+	static void *(*const bodies[RACERS])(void *) = { writer, reader, flusher, flusher };
+
+	run_race(count, words, bodies, enough);
 	if (!enough())
 		die("only %lu discards, %lu reads, %lu of them of data, %lu flushes", rounds, reads,
 		    seen, flushes);

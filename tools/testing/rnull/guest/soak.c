@@ -112,7 +112,8 @@ static void start(void)
 {
 	shared.stop = false;
 	for (unsigned int i = 0; i < THREADS; i++) {
-		threads[i].number = threads[i].random = i;
+		threads[i].number = i;
+		threads[i].random = i;
 		threads[i].id = start_thread(body, &threads[i]);
 	}
 }

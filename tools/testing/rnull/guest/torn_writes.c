@@ -47,7 +47,9 @@ static bool enough(void)
 
 int main(int count, char **words)
 {
-	run_race(count, words, (void *(*[])(void *)){ writer, writer, reader, reader }, enough);
+	static void *(*const bodies[RACERS])(void *) = { writer, writer, reader, reader };
+
+	run_race(count, words, bodies, enough);
 	if (!enough())
 		die("only %lu changes in %lu reads", changes, reads);
 	puts("ok");
