@@ -2,7 +2,7 @@
 
 //! A module to which others hold references while it is unloaded.
 //!
-//! Its initialisation can fail, and a work item can drop its directory, where that is not safe in C.
+//! Its initialisation can fail, and a work item can drop its directory where C does not allow that.
 
 #![forbid(unsafe_code)]
 
