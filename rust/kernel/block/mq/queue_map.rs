@@ -87,9 +87,9 @@ impl QueueType {
 
 /// The number of hardware queues of each type.
 ///
-/// Each count is reduced to the number of possible CPUs, so that each queue serves a CPU. C's kyber
-/// scheduler frees an uninitialized pointer when it leaves a queue that serves none
-/// (patches/upstream/sbitmap-empty-hint.patch).
+/// Each count is reduced to the number of possible CPUs, unless all together exceed 65536, so that
+/// each queue serves a CPU. C's kyber scheduler frees an uninitialized pointer when it leaves a
+/// queue that serves none (patches/upstream/sbitmap-empty-hint.patch).
 ///
 /// # Examples
 ///
@@ -136,16 +136,17 @@ impl QueueCounts {
     /// Returns the counts that are in effect with `cpus` possible CPUs, for a tag set with the
     /// first `maps` maps.
     pub(super) fn validate(self, cpus: u32, maps: u32) -> Result<Self> {
-        let valid = Self {
-            default: self.default.min(cpus),
-            read: self.read.min(cpus),
-            poll: self.poll.min(cpus),
-        };
-        if valid.default == 0 || valid.maps() > maps {
+        let default = self.default.min(cpus);
+        if default == 0 || self.maps() > maps {
             return Err(EINVAL);
         }
-        match valid.total() {
-            Some(1..=MAX_QUEUES) => Ok(valid),
+        // A larger number was meant to be negative.
+        match (Self { default, ..self }).total() {
+            Some(1..=MAX_QUEUES) => Ok(Self {
+                default,
+                read: self.read.min(cpus),
+                poll: self.poll.min(cpus),
+            }),
             _ => Err(EINVAL),
         }
     }
@@ -182,10 +183,10 @@ impl QueueCounts {
     }
 }
 
-/// Makes sure that each of `queues` is mapped to a possible CPU.
+/// Maps the CPUs to `queues` in turn, if one of these serves no possible CPU.
 ///
 /// `blk_mq_map_queues()` maps all CPUs to the first queue when it is out of memory.
-fn complete(map: &mut [u32], queues: Range<u32>, possible: impl Fn(usize) -> bool) {
+fn map_unserved_queues(map: &mut [u32], queues: Range<u32>, possible: impl Fn(usize) -> bool) {
     let serves = |queue| {
         let mut entries = map.iter().enumerate();
         entries.any(|(cpu, &entry)| entry == queue && possible(cpu))
@@ -299,7 +300,7 @@ impl QueueMaps {
                 let entries = unsafe { (*map).mq_map };
                 // SAFETY: The map has an entry for each CPU id, and the caller may write them.
                 let entries = unsafe { slice::from_raw_parts_mut(entries, nr_cpu_ids() as usize) };
-                complete(entries, offset..offset.saturating_add(queues), is_possible);
+                map_unserved_queues(entries, offset..offset.saturating_add(queues), is_possible);
             }
         }
         self.mapped.store(counts);
@@ -334,25 +335,28 @@ mod tests {
         assert_eq!(counts(0, 0, 1).validate(4, 3), Err(EINVAL));
         assert_eq!(counts(1, 0, 1).validate(4, 2), Err(EINVAL));
         assert_eq!(counts(1, 1, 0).validate(4, 1), Err(EINVAL));
-        assert_eq!(counts(1, u32::MAX, 5).validate(4, 3), Ok(counts(1, 4, 4)));
-        let cpus = MAX_QUEUES - 1;
-        assert_eq!(counts(1, 1, cpus).validate(cpus, 3), Err(EINVAL));
-        assert!(counts(1, 0, cpus).validate(cpus, 3).is_ok());
+        assert_eq!(counts(1, 6, 5).validate(4, 3), Ok(counts(1, 4, 4)));
+        assert_eq!(counts(1, u32::MAX, 1).validate(4, 3), Err(EINVAL));
+        assert_eq!(counts(1, 0, MAX_QUEUES).validate(4, 3), Err(EINVAL));
+        assert_eq!(
+            counts(9, 0, MAX_QUEUES - 4).validate(4, 3),
+            Ok(counts(4, 0, 4))
+        );
     }
 
     #[test]
     fn each_queue_serves_a_cpu() {
         // What C makes of it when it is out of memory.
         let mut map = [2, 2, 2, 2, 2];
-        complete(&mut map, 2..4, |cpu| cpu % 2 == 0);
+        map_unserved_queues(&mut map, 2..4, |cpu| cpu % 2 == 0);
         assert_eq!(map, [2, 2, 3, 2, 2]);
         // A map that is complete stays.
         let mut map = [3, 3, 2, 2];
-        complete(&mut map, 2..4, |_| true);
+        map_unserved_queues(&mut map, 2..4, |_| true);
         assert_eq!(map, [3, 3, 2, 2]);
         // An entry of a CPU that is not possible does not count.
         let mut map = [2, 3, 2, 2];
-        complete(&mut map, 2..4, |cpu| cpu != 1);
+        map_unserved_queues(&mut map, 2..4, |cpu| cpu != 1);
         assert_eq!(map, [2, 3, 3, 2]);
     }
 
