@@ -46,7 +46,7 @@ pub(crate) fn may_wait() -> bool {
 ///
 /// With `CONFIG_PREEMPT_COUNT`, this fails wherever [`may_wait`] returns false; without, only in
 /// those contexts that the kernel tracks nevertheless.
-pub(crate) fn can_wait() -> Result {
+pub(crate) fn check_may_wait() -> Result {
     // SAFETY: The helper may be called anywhere.
     if unsafe { bindings::late_drop_must_not_wait() } {
         Err(EDEADLK)

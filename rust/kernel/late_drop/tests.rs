@@ -88,7 +88,7 @@ mod suite {
             // SAFETY: Any task may call this.
             let allowed = unsafe { bindings::blk_noio_save() };
             assert!(!may_wait());
-            assert_eq!(can_wait(), Err(EDEADLK));
+            assert_eq!(check_may_wait(), Err(EDEADLK));
             drop(value);
             // SAFETY: As above; it is what was saved.
             unsafe { bindings::blk_noio_restore(allowed) };

@@ -192,7 +192,7 @@ impl<T: Operations> GenDiskBuilder<T> {
     ) -> Result<NewDisk<T>> {
         const_assert!(size_of::<DiskData<T>>() <= late_drop::MAX_SIZE);
         self.validate(name)?;
-        late_drop::can_wait()?;
+        late_drop::check_may_wait()?;
         let owner = this_module::<T::OwnerModule>();
         let (pin, disk_pin) = (ModulePin::new(owner)?, ModulePin::new(owner)?);
         let operations = DiskOperations::new(owner, self.tag_set.clone())?;

@@ -163,7 +163,7 @@ impl<T: Operations> NewDisk<T> {
     /// or `EDEADLK` in a callback of the block layer or in another context that cannot wait for
     /// I/O. The disk is freed then.
     pub fn add(mut self) -> Result<GenDisk<T>> {
-        late_drop::can_wait()?;
+        late_drop::check_may_wait()?;
         let disk = self.disk.disk.as_ptr();
         let owner = this_module::<T::OwnerModule>().as_ptr();
         // SAFETY: By the type invariant of `Disk`, it is allocated, and was not added before.

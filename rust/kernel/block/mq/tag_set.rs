@@ -190,7 +190,7 @@ impl<T: Operations> TagSet<T> {
         let maps = unsafe { (*self.set.inner.get()).nr_maps };
         let counts = counts.validate(possible_cpus(), maps)?;
         let total = counts.total().ok_or(EINVAL)?.try_into()?;
-        late_drop::can_wait()?;
+        late_drop::check_may_wait()?;
 
         let resize = self.set.resize.lock();
         let update = self.set.shared.queue_update.begin(&resize);
