@@ -58,8 +58,9 @@ impl Backing {
         }
     }
 
-    /// Writes `len` bytes from sector `at` on, through the cache if `fua`. When out of memory, the
-    /// disk is full: `BLK_STS_NOSPC`.
+    /// Writes `len` bytes from sector `at` on; with `fua`, to the store as well as to the cache.
+    ///
+    /// A write fails when out of memory. The disk is full then: `BLK_STS_NOSPC`.
     #[inline(always)]
     pub(crate) fn write<C: Context>(
         &self,

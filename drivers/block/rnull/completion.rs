@@ -32,9 +32,9 @@ use kernel::{
 /// How requests are completed, except those of polled queues: `irqmode`.
 #[derive(Clone, Copy)]
 pub(crate) enum Completion {
-    /// In `queue_rq`; in a batch if `queue_rqs` was called.
+    /// In `queue_rq`, or in a batch if `queue_rqs` of a nonblocking disk was called.
     Direct,
-    /// In softirq context, on the CPU that submitted the request.
+    /// In softirq context, on the CPU that submitted the request or one that shares its cache.
     Softirq,
     /// From a timer that expires after this time.
     Timer(Delta),
@@ -90,7 +90,7 @@ pub(crate) struct HctxData<T: Operations<Timer = Timer>> {
     #[pin]
     pub(crate) polled: PollList<T>,
     /// Requests of other queues that came by `queue_rqs`, if `irqmode` is a timer. A request that
-    /// came alone uses the timer in it.
+    /// came by `queue_rq` has a timer of its own.
     delayed: DelayQueue<T>,
 }
 

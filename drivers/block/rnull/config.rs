@@ -51,11 +51,15 @@ pub(crate) struct SystemLimits {
 
 /// Passes the table of all settings to the macro `$table`.
 ///
-/// A line is the name of an attribute and, if a field of [`Config`] keeps its value, the type of
-/// that field. Then comes the module parameter that sets the default: its name, type and default,
-/// what `modinfo` prints, and how its value becomes that of the field if neither a cast nor a
-/// comparison with zero does. The fields, the parameters with their defaults, the attributes and
-/// `features` are all made of these lines, which are sorted by the names of the attributes.
+/// A line has the name of an attribute, then the type of its field in [`Config`]. `badblocks` and
+/// `power` have no field.
+///
+/// The rest of a line is the module parameter that sets the default: its name, type and default,
+/// and the text for `modinfo`. A parameter of another type than the field is cast, or compared with
+/// zero for a `bool`. A function for the conversion may follow.
+///
+/// The fields, the parameters, the attributes and `features` are all generated from this table. It
+/// is sorted by the names of the attributes.
 macro_rules! settings {
     ($table:ident) => {
         $table! {
@@ -63,12 +67,14 @@ macro_rules! settings {
             badblocks_once: bool;
             badblocks_partial_io: bool;
             blocking: bool, blocking: bool = false, "Let queue_rq sleep. Default: N";
-            blocksize: u32, bs: int = 512, "Logical block size in bytes, at most a page. Default: 512";
+            blocksize: u32, bs: int = 512,
+                "Logical block size in bytes, at most a page. Default: 512";
             cache_size: usize, cache_size: ulong = 0,
                 "Size of the volatile write cache in MiB (needs memory_backed). Default: 0 (none)";
             completion_nsec: usize, completion_nsec: ulong = 10_000,
                 "Delay of a completion in ns, for irqmode=2. Default: 10000";
-            discard: bool, discard: bool = false, "Accept discards (needs memory_backed). Default: N";
+            discard: bool, discard: bool = false,
+                "Accept discards (needs memory_backed). Default: N";
             fua: bool, fua: bool = true, "Accept FUA writes (needs cache_size). Default: Y";
             home_node: u32, home_node: int = -1, "NUMA node to allocate from. Default: -1 (any)";
             hw_queue_depth: u32, hw_queue_depth: int = 64, "Tags of a hardware queue. Default: 64";
@@ -123,7 +129,7 @@ settings!(config);
 pub(crate) enum Interrupt {
     /// In `queue_rq`.
     None,
-    /// In softirq context, on the CPU that submitted the request.
+    /// In softirq context, on the CPU that submitted the request or one that shares its cache.
     Softirq,
     /// From a timer, after this many nanoseconds.
     Timer(i64),
@@ -166,7 +172,7 @@ impl Config {
         if self.wants_requests() {
             return Err(ConfigError::QueueMode);
         }
-        // Unknown values are accepted, as by null_blk.
+        // Values above `QUEUE_MQ` are accepted, as by null_blk.
         if self.wants_bios() {
             self.queue_mode = QUEUE_MQ;
         }

@@ -118,7 +118,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Otherwise the removal would wait until the last throttled request was dispatched.
+        // The removal dispatches requests that wait. Without this, they would be throttled again.
         self.queue().slow_path.disable_throttle();
     }
 }

@@ -97,7 +97,8 @@ fn check_mode(mode: i32, last: u32) -> Result {
     }
 }
 
-/// Brings values into range, so that sysfs shows the effective ones.
+/// Brings `bs`, `home_node` and `submit_queues` into range, so that sysfs shows the effective
+/// values. The values of other parameters are limited at power-on, for each device.
 ///
 /// # Errors
 ///

@@ -132,8 +132,9 @@ impl<C: Context> Operations for Null<C> {
                     rq.complete();
                     action
                 }
-                // The request was not dropped: its owner will end it, with this status.
+                // The request still has an owner, which will end it with this status.
                 Err(rq) if is_first => rq.reset_timer(),
+                // It is late once more, and that was logged before.
                 Err(rq) => return rq.reset_timer(),
             }
         };
@@ -168,7 +169,7 @@ fn handle_request_slow<'q, C: Context>(
     batch: Option<&mut CompletionBatch<'q, Null<C>>>,
 ) -> QueueResult<'q, Null<C>> {
     let (queue, hw, context) = (rq.queue_data(), rq.hw_queue(), rq.context());
-    let drop_it = queue.slow_path.should_timeout(&rq);
+    let lose_it = queue.slow_path.should_timeout(&rq);
     match queue.slow_path.should_requeue() {
         Some(RequeueBy::BlockLayer) => return Err(rq.reject(BlkStatus::RESOURCE)),
         Some(RequeueBy::Driver) => {
@@ -182,8 +183,8 @@ fn handle_request_slow<'q, C: Context>(
     }
 
     let rq = rq.start();
-    // A polled request is never dropped: it times out unless a task polls for it.
-    if drop_it && hw.queue_type() != QueueType::Poll {
+    // A polled request is never lost: it times out unless a task polls for it.
+    if lose_it && hw.queue_type() != QueueType::Poll {
         rq.data().set_result(Err(BlkStatus::TIMEOUT));
         rq.leave_in_flight();
         return Ok(());

@@ -94,7 +94,7 @@ impl SlowPath {
         self.faults.should_fail_init_hctx()
     }
 
-    /// Whether a request is to be dropped, so that it times out.
+    /// Whether a request is to be left in flight until it times out.
     pub(crate) fn should_timeout<T: Operations>(&self, rq: &Request<T>) -> bool {
         self.faults.should_timeout(rq)
     }

@@ -72,8 +72,8 @@ impl Faults {
         groups.add_fault(&self.init_hctx)
     }
 
-    /// Whether to drop a request, so that it times out. The block layer has a fault for that, too
-    /// (`fail_io_timeout`).
+    /// Whether to leave a request in flight until it times out. The block layer has a fault for
+    /// that, too (`fail_io_timeout`).
     pub(super) fn should_timeout<T: Operations>(&self, rq: &Request<T>) -> bool {
         (BUILT_IN && self.timeout.should_fail()) || rq.should_fake_timeout()
     }

@@ -22,8 +22,8 @@ use kernel::{
 
 /// The limit on the bandwidth of a disk.
 ///
-/// The lock orders stopping the queues against restarting them: a caller that stops them has seen
-/// an empty bucket, so the timer that restarts them has yet to expire.
+/// The queues are stopped under the lock, and only while the bucket is empty. The timer that
+/// refills it restarts them afterwards, so a stop never comes after the last restart.
 #[pin_data]
 pub(crate) struct Throttle {
     #[pin]
@@ -49,7 +49,7 @@ impl Throttle {
             queues.stop();
             return Err(BlkStatus::RESOURCE);
         }
-        if bucket.needs_timer() {
+        if bucket.claim_timer() {
             queues.start_timer(PERIOD);
         }
         Ok(())

@@ -31,7 +31,7 @@ impl TokenBucket {
         }
     }
 
-    /// Takes `bytes`, unless the bucket is empty. Then the timer is running.
+    /// Takes `bytes`, unless the bucket is empty. While it is empty, the timer is running.
     pub(crate) fn take(&mut self, bytes: u32) -> bool {
         if self.left <= 0 {
             return false;
@@ -40,8 +40,9 @@ impl TokenBucket {
         true
     }
 
-    /// Whether the caller has to start the timer. Only the first one to take bytes does.
-    pub(crate) fn needs_timer(&mut self) -> bool {
+    /// Returns whether the caller has to start the timer, and assumes that it does. Only the first
+    /// caller that takes bytes from a full bucket has to.
+    pub(crate) fn claim_timer(&mut self) -> bool {
         let start = !self.timer_active && self.left < self.size;
         self.timer_active |= start;
         start

@@ -33,7 +33,7 @@ proptest! {
             // Before the last request no more had passed than the ticks were worth.
             prop_assert!(moved <= (ticks + 1) * size);
             moved += u64::from(bytes);
-            timer_active |= bucket.needs_timer();
+            timer_active |= bucket.claim_timer();
         }
         // No request waited when there was no debt.
         prop_assert!(ticks * size <= moved + size);
@@ -42,7 +42,7 @@ proptest! {
             timer_active = bucket.refill();
         }
         prop_assert!(!timer_active);
-        prop_assert!(bucket.take(1) && bucket.needs_timer());
+        prop_assert!(bucket.take(1) && bucket.claim_timer());
     }
 
     #[test]
