@@ -7,26 +7,29 @@
 //!
 //! ```text
 //!  queue_rq: IdleRequest --reject--> RejectedRequest --> requeued, or failed
-//!                |
-//!              start     +-- timer_expired, delay_expired, pop_front
-//!                |       |
-//!                v       v                            (timer, list,
-//!          StartedRequest --delay, push, leave_in_flight--> in flight)
-//!             |      |                                       |
-//!             |   complete              remove, try_take on timeout
-//!             |      |                                       |
-//!             |      v                                       v
-//!             |   CompletingRequest                   OverdueRequest
-//!             |      |                                       |
-//!             v      v                                       v
-//!            end, requeue, batch                end, requeue, complete
+//!                 |    |
+//!                 |    +--requeue--> requeued
+//!               start
+//!                 |        +-- timer_expired, delay_expired, pop_front
+//!                 v        |                            (timer, list,
+//!           StartedRequest --delay, push, leave_in_flight--> in flight)
+//!              |      |                                          |
+//!              |   complete                 remove, try_take on timeout
+//!              |      |                                          |
+//!              |      v                                          v
+//!              |   CompletingRequest                      OverdueRequest
+//!              |      |                                          |
+//!              |      v                                          v
+//!              |   end, requeue                    end, requeue, complete
+//!              v
+//!         end, requeue, batch
 //! ```
 //!
 //! * A request has one owner, and its handle cannot be copied. This needs no reference count and no
 //!   atomic operation per request.
-//! * An [`IdleRequest`] cannot leave the callback that received it: the callback starts the request
-//!   or rejects it. A [`RejectedRequest`] contains the rejected request, so a callback cannot
-//!   return a different one.
+//! * An [`IdleRequest`] cannot leave the callback that received it: the callback starts, rejects or
+//!   requeues the request. A [`RejectedRequest`] contains the rejected request, so a callback
+//!   cannot return a different one.
 //! * Ending a request cannot fail. Dropping a handle ends the request with [`BlkStatus::IOERR`].
 //! * A request that has not ended keeps the data of its disk and of its hardware queue alive. Data
 //!   borrowed through an [`IdleRequest`] is valid for the whole callback, even after the request

@@ -94,7 +94,7 @@ impl PageStore {
     /// Copies `len` bytes from the memory of a write request to the store, from byte `at` on.
     ///
     /// The memory is consumed from its start. Pages that are missing are allocated, by waiting for
-    /// memory if `scope` allows it (`GFP_NOIO`) and the kernel knows of no reason not to, as a
+    /// memory if `context` allows it (`GFP_NOIO`) and the kernel knows of no reason not to, as a
     /// spinlock, before any byte of their block is copied.
     ///
     /// # Errors
@@ -172,7 +172,7 @@ impl PageStore {
     /// knows which of its sectors of 512 bytes were written to and not wholly removed since, so it
     /// goes with the last of them, however many calls it takes.
     ///
-    /// Only pages that there are cost time. Where `scope` allows it, others may run in between.
+    /// Only pages that there are cost time. Where `context` allows it, others may run in between.
     ///
     /// # Errors
     ///

@@ -36,8 +36,8 @@ use core::{
 
 /// A request that the driver received and has not started.
 ///
-/// It is started or rejected before the callback `'q` that received it returns. It cannot be
-/// stored. Dropping it ends the request with [`BlkStatus::IOERR`].
+/// It is started, rejected or requeued before the callback `'q` that received it returns. It cannot
+/// be stored. Dropping it ends the request with [`BlkStatus::IOERR`].
 ///
 /// # Examples
 ///

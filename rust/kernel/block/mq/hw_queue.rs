@@ -33,12 +33,12 @@ use core::{
 ///
 /// ```
 /// use kernel::{
-///     block::mq::{HwQueue, Operations, QueueType, RequestList, StartedRequest},
+///     block::mq::{HwQueue, Operations, PendingList, QueueType, StartedRequest},
 ///     sync::SpinLock,
 /// };
 ///
 /// /// Driver data of a hardware queue: requests to be polled.
-/// struct Polled<T: Operations>(SpinLock<RequestList<T>>);
+/// struct Polled<T: Operations>(SpinLock<PendingList<T>>);
 ///
 /// fn keep<T: Operations<HwData = Polled<T>>>(hw: HwQueue<'_, T>, rq: StartedRequest<T>) {
 ///     match hw.queue_type() {
