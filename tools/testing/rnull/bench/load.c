@@ -124,7 +124,8 @@ static void uring_open(void)
 
 	check(ring_fd, "io_uring_setup");
 	check(io_uring_queue_mmap(ring_fd, &params, &ring), "io_uring_queue_mmap");
-	ring.ring_fd = ring.enter_ring_fd = ring_fd;
+	ring.ring_fd = ring_fd;
+	ring.enter_ring_fd = ring_fd;
 	ring.flags = params.flags;
 	for (unsigned int i = 0; i < params.sq_entries; i++)
 		ring.sq.array[i] = i;
