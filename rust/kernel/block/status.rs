@@ -2,6 +2,9 @@
 
 //! The status of an I/O.
 //!
+//! The kernel crate's `Error::to_blk_status()` is not public, and an error number does not tell all
+//! statuses apart.
+//!
 //! C header: [`include/linux/blk_types.h`](srctree/include/linux/blk_types.h)
 
 use crate::{

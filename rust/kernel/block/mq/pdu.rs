@@ -4,7 +4,8 @@
 //!
 //! It contains the driver's data and, if the driver requests it, a timer. The timer is set up once,
 //! with the request. Dropping it waits for its callback to return. The kernel crate's `HrTimer`
-//! cannot be used here, because it requires an owning pointer, which a request is not.
+//! requires an owning pointer, which a request is not. It would have to export what a pointer of
+//! another kind needs to start a timer, and to find itself in the callback.
 //!
 //! C header: [`include/linux/hrtimer.h`](srctree/include/linux/hrtimer.h)
 
