@@ -346,7 +346,7 @@ impl Mapped {
     ///
     /// # Safety
     ///
-    /// The bytes may be written if `D` is [`FromDisk`](super::FromDisk), read otherwise. The result
+    /// The bytes may be written if `D` is [`FromDisk`], read otherwise. The result
     /// must not be used after `self` was dropped.
     #[inline(always)]
     unsafe fn bytes<'a, D: Direction>(&self) -> MappedBytes<'a, D> {
