@@ -15,8 +15,9 @@
 //! | `int(check)`   | [`CheckedParam`]     | `kstrtoint`, base 10, then `check`      | decimal   |
 //! | `string`       | [`StringParam`]      | up to 79 bytes                          | unchanged |
 //!
-//! The `params` of [`module!`](crate::prelude::module) are integers and booleans that sysfs does not
-//! show. With strings, checks, modes, and the parsers of C there, this module would not be needed.
+//! The `params` of [`module!`](crate::prelude::module) are integers and booleans that sysfs does
+//! not show. With strings, checks, modes, and the parsers of C there, this module would not be
+//! needed.
 //!
 //! Loading fails with `EINVAL` if the text is not such a value, `ERANGE` if a number does not fit,
 //! and `ENOSPC` if a string is too long. If a parameter is given twice, the last value is used.
