@@ -186,17 +186,17 @@ impl QueueCounts {
 /// Maps the CPUs to `queues` in turn, if one of these serves no possible CPU.
 ///
 /// `blk_mq_map_queues()` maps all CPUs to the first queue when it is out of memory.
-fn map_unserved_queues(map: &mut [u32], queues: Range<u32>, possible: impl Fn(usize) -> bool) {
+fn map_unserved_queues(map: &[Atomic<u32>], queues: Range<u32>, possible: impl Fn(usize) -> bool) {
     let serves = |queue| {
         let mut entries = map.iter().enumerate();
-        entries.any(|(cpu, &entry)| entry == queue && possible(cpu))
+        entries.any(|(cpu, entry)| entry.load(Relaxed) == queue && possible(cpu))
     };
     if queues.clone().all(serves) {
         return;
     }
-    let entries = map.iter_mut().enumerate().filter(|(cpu, _)| possible(*cpu));
+    let entries = map.iter().enumerate().filter(|(cpu, _)| possible(*cpu));
     for ((_, entry), queue) in entries.zip(queues.cycle()) {
-        *entry = queue;
+        entry.store(queue, Relaxed);
     }
 }
 
@@ -298,8 +298,12 @@ impl QueueMaps {
                 unsafe { bindings::blk_mq_map_queues(map) };
                 // SAFETY: By the safety requirements.
                 let entries = unsafe { (*map).mq_map };
-                // SAFETY: The map has an entry for each CPU id, and the caller may write them.
-                let entries = unsafe { slice::from_raw_parts_mut(entries, nr_cpu_ids() as usize) };
+                // SAFETY: The map has an entry for each CPU id. CPU notifiers may read it at the
+                // same time, but by the safety requirements, no other CPU writes it. An atomic has
+                // the representation of its type.
+                let entries = unsafe {
+                    slice::from_raw_parts(entries.cast::<Atomic<u32>>(), nr_cpu_ids() as usize)
+                };
                 map_unserved_queues(entries, offset..offset.saturating_add(queues), is_possible);
             }
         }
@@ -346,18 +350,17 @@ mod tests {
 
     #[test]
     fn each_queue_serves_a_cpu() {
+        let check = |before: [u32; 5], possible: fn(usize) -> bool, after: [u32; 5]| {
+            let map = before.map(Atomic::new);
+            map_unserved_queues(&map, 2..4, possible);
+            assert_eq!(map.map(|entry| entry.load(Relaxed)), after);
+        };
         // What C makes of it when it is out of memory.
-        let mut map = [2, 2, 2, 2, 2];
-        map_unserved_queues(&mut map, 2..4, |cpu| cpu % 2 == 0);
-        assert_eq!(map, [2, 2, 3, 2, 2]);
+        check([2, 2, 2, 2, 2], |cpu| cpu % 2 == 0, [2, 2, 3, 2, 2]);
         // A map that is complete stays.
-        let mut map = [3, 3, 2, 2];
-        map_unserved_queues(&mut map, 2..4, |_| true);
-        assert_eq!(map, [3, 3, 2, 2]);
+        check([3, 3, 2, 2, 2], |_| true, [3, 3, 2, 2, 2]);
         // An entry of a CPU that is not possible does not count.
-        let mut map = [2, 3, 2, 2];
-        map_unserved_queues(&mut map, 2..4, |cpu| cpu != 1);
-        assert_eq!(map, [2, 3, 3, 2]);
+        check([2, 3, 2, 2, 2], |cpu| cpu != 1, [2, 3, 3, 2, 3]);
     }
 
     #[test]
