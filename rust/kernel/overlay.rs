@@ -32,6 +32,25 @@ pub mod configfs;
 pub mod fault;
 pub mod params;
 
+pub mod xarray;
+
+pub mod folio;
+
+mod gfp;
+
+/// The synchronisation primitives of the kernel, and ours.
+pub mod sync {
+    pub use kernel::sync::*;
+
+    pub mod rcu_ptr;
+
+    pub mod rcu_box;
+
+    pub mod rcu_free;
+
+    pub mod seqcount;
+}
+
 mod late_drop;
 
 mod module_pin;

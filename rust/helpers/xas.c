@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Helpers for operations on an XArray by an xa_state. */
+
+#include <linux/gfp.h>
+#include <linux/sched.h>
+#include <linux/xarray.h>
+
+__rust_helper void rust_helper_xas_init(struct xa_state *xas,
+					struct xarray *xa, unsigned long index)
+{
+	*xas = (struct xa_state)__XA_STATE(xa, index, 0, 0);
+}
+
+__rust_helper void *rust_helper_xas_next(struct xa_state *xas)
+{
+	return xas_next(xas);
+}
+
+/* Unlike xas_retry(), this lets the entry of a reservation pass. */
+__rust_helper bool rust_helper_xas_retry_entry(struct xa_state *xas,
+					       const void *entry)
+{
+	return xa_is_retry(entry) && xas_retry(xas, entry);
+}
+
+__rust_helper int rust_helper_xas_error(const struct xa_state *xas)
+{
+	return xas_error(xas);
+}
+
+/* Whether @entry is neither NULL nor a pointer: the Rust side stores no other values. */
+__rust_helper bool rust_helper_xa_is_special(const void *entry)
+{
+	return (unsigned long)entry & 3;
+}
+
+__rust_helper bool rust_helper_xa_is_zero(const void *entry)
+{
+	return xa_is_zero(entry);
+}
+
+__rust_helper int rust_helper_xa_insert(struct xarray *xa, unsigned long index,
+					void *entry, gfp_t gfp)
+{
+	/* The flags may be those for what the entry points to. */
+	gfp &= GFP_KERNEL | GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN;
+	return xa_insert(xa, index, entry, gfp);
+}
+
+__rust_helper void rust_helper_xa_release(struct xarray *xa,
+					  unsigned long index)
+{
+	xa_release(xa, index);
+}
+
+__rust_helper void rust_helper_xas_cond_resched(void)
+{
+	cond_resched();
+}
