@@ -38,7 +38,7 @@ __rust_helper void rust_helper_memset_bytes(char *at, int byte, size_t len)
 __rust_helper void *rust_helper_bio_map(struct page *page, size_t at,
 					size_t *len)
 {
-#if defined(CONFIG_HIGHMEM) || defined(ARCH_HAS_FLUSH_ON_KUNMAP)
+#if defined(CONFIG_KMAP_LOCAL) || defined(ARCH_HAS_FLUSH_ON_KUNMAP)
 	*len = min(*len, PAGE_SIZE - offset_in_page(at));
 #endif
 	return kmap_local_page(page + (at >> PAGE_SHIFT)) + offset_in_page(at);

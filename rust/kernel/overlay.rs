@@ -25,8 +25,6 @@ pub mod bindings {
     include!(env!("OVERLAY_BINDINGS"));
 }
 
-pub mod page_store;
-
 pub mod block;
 pub mod configfs;
 pub mod fault;

@@ -2,6 +2,10 @@
 
 //! The backing store of a disk.
 
+use crate::{
+    cache::WriteCache,
+    store::Store, //
+};
 use kernel::{
     block::{
         bio::{
@@ -17,11 +21,6 @@ use kernel::{
         BlkStatus,
         Sector, //
     },
-    page_store::{
-        PageStore,
-        WriteCache, //
-    },
-    prelude::*,
     sync::Arc, //
 };
 
@@ -30,32 +29,21 @@ pub(crate) enum Backing {
     /// Nothing. Writes are dropped, reads leave the buffer as it was.
     Nothing,
     /// Pages, which are allocated by the first write. Sectors never written read as zeros.
-    Memory(Arc<PageStore>),
+    Memory(Arc<Store>),
     /// The same behind a write cache, whose content is lost at power-off.
-    Cached(Pin<KBox<WriteCache>>),
+    Cached(WriteCache),
 }
 
 impl Backing {
     /// Reads `len` bytes from sector `at` on.
     #[inline(always)]
-    pub(crate) fn read<C: Context>(
-        &self,
-        context: QueueContext<'_, C>,
-        at: Sector,
-        len: u32,
-        mut to: Segments<'_, FromDisk>,
-    ) -> BlkResult {
+    pub(crate) fn read(&self, at: Sector, len: u32, to: Segments<'_, FromDisk>) -> BlkResult {
         match self {
-            Self::Nothing => Ok(()),
-            Self::Memory(pages) => {
-                pages.read(context, at.bytes(), &mut to, len)?;
-                Ok(())
-            }
-            Self::Cached(cache) => {
-                cache.read(context, at.bytes(), &mut to, len)?;
-                Ok(())
-            }
+            Self::Nothing => (),
+            Self::Memory(store) => store.read(at.bytes(), len, &to)?,
+            Self::Cached(cache) => cache.read(at.bytes(), len, &mut to.clone())?,
         }
+        Ok(())
     }
 
     /// Writes `len` bytes from sector `at` on; with `fua`, to the store as well as to the cache.
@@ -67,30 +55,24 @@ impl Backing {
         context: QueueContext<'_, C>,
         at: Sector,
         len: u32,
-        mut from: Segments<'_, ToDisk>,
+        from: Segments<'_, ToDisk>,
         fua: bool,
     ) -> BlkResult {
-        let at = at.bytes();
+        let (at, flags) = (at.bytes(), context.gfp());
         let written = match self {
             Self::Nothing => return Ok(()),
-            Self::Memory(pages) => pages.write(context, at, &mut from, len),
-            Self::Cached(cache) if fua => cache.write_through(context, at, &mut from, len),
-            Self::Cached(cache) => cache.write(context, at, &mut from, len),
+            Self::Memory(store) => store.write(flags, at, len, &from),
+            Self::Cached(cache) => cache.write(flags, at, len, &mut from.clone(), fua),
         };
         written.map_err(|_| BlkStatus::NOSPC)
     }
 
     /// Discards `len` bytes from sector `at` on, which read as zeros afterwards.
-    pub(crate) fn discard<C: Context>(
-        &self,
-        context: QueueContext<'_, C>,
-        at: Sector,
-        len: u32,
-    ) -> BlkResult {
+    pub(crate) fn discard(&self, at: Sector, len: u32) -> BlkResult {
         match self {
             Self::Nothing => (),
-            Self::Memory(pages) => pages.remove(context, at.bytes(), len.into())?,
-            Self::Cached(cache) => cache.remove(context, at.bytes(), len.into())?,
+            Self::Memory(store) => store.discard(at.bytes(), len)?,
+            Self::Cached(cache) => cache.discard(at.bytes(), len)?,
         }
         Ok(())
     }
@@ -99,7 +81,7 @@ impl Backing {
     pub(crate) fn flush<C: Context>(&self, context: QueueContext<'_, C>) -> BlkResult {
         match self {
             Self::Nothing | Self::Memory(_) => (),
-            Self::Cached(cache) => cache.flush(context)?,
+            Self::Cached(cache) => cache.flush(context.gfp())?,
         }
         Ok(())
     }

@@ -4,6 +4,10 @@
 
 use crate::{
     backing::Backing,
+    cache::{
+        self,
+        WriteCache, //
+    },
     config::{
         self,
         Config,
@@ -21,15 +25,12 @@ use crate::{
         Faults,
         SlowPath,
     },
+    store::Store,
     system_limits,
 };
 use kernel::{
     block::badblocks::BadBlocks,
     new_mutex,
-    page_store::{
-        PageStore,
-        WriteCache, //
-    },
     prelude::*,
     sync::{
         Arc,
@@ -60,7 +61,6 @@ pub(crate) struct Device {
     name: Option<DiskName>,
     /// The limit on `poll_queues`, which is also its default.
     max_poll_queues: u32,
-    pages: Arc<PageStore>,
     bad_blocks: Arc<BadBlocks>,
     faults: Arc<Faults>,
     #[pin]
@@ -70,6 +70,8 @@ pub(crate) struct Device {
 /// The state that `Device::state` protects.
 struct State {
     settings: Config,
+    /// Present since the first time that the disk was memory-backed.
+    store: Option<Arc<Store>>,
     /// Present while the power is on.
     disk: Option<Disk>,
 }
@@ -89,12 +91,12 @@ impl Device {
             name: name.map(|name| registry.unused(name)).transpose()?,
             registry,
             max_poll_queues: defaults.settings.poll_queues,
-            pages: Arc::pin_init(PageStore::new(defaults.settings.blocksize), GFP_KERNEL)?,
             bad_blocks: Arc::new(BadBlocks::new()?, GFP_KERNEL)?,
             faults: Arc::new(Faults::new(&defaults.fault_attrs)?, GFP_KERNEL)?,
             state <- new_mutex!(
                 State {
                     settings: defaults.settings,
+                    store: None,
                     disk: None,
                 },
                 "Device::state"
@@ -205,7 +207,7 @@ impl Device {
     pub(crate) fn power_on(&self) -> Result {
         let mut state = self.state.lock();
         if state.disk.is_none() {
-            let disk = self.add_disk(&mut state.settings)?;
+            let disk = self.add_disk(&mut state)?;
             state.disk = Some(disk);
         }
         Ok(())
@@ -216,8 +218,9 @@ impl Device {
         self.state.lock().disk = None;
     }
 
-    /// Adds the disk that `settings` describe, and updates them to the effective values.
-    fn add_disk(&self, settings: &mut Config) -> Result<Disk> {
+    /// Adds the disk that the settings describe, and updates them to the effective values.
+    fn add_disk(&self, state: &mut State) -> Result<Disk> {
+        let settings = &mut state.settings;
         let plan = settings
             .validate(&self.system_limits())
             .map_err(log_error)?;
@@ -230,7 +233,7 @@ impl Device {
         let slot = self.registry.reserve(self.name)?;
         let disk = Disk::add(
             &plan,
-            self.backing(&plan)?,
+            backing(&plan, &mut state.store)?,
             SlowPath::new(&plan, self.faults.clone(), self.bad_blocks.clone())?,
             slot,
         )?;
@@ -241,20 +244,28 @@ impl Device {
         pr_info!("disk {} created\n", disk.name());
         Ok(disk)
     }
+}
 
-    fn backing(&self, plan: &ValidatedConfig) -> Result<Backing> {
-        if !plan.settings.memory_backed {
-            return Ok(Backing::Nothing);
-        }
-        // The data may have been written with another block size.
-        self.pages.set_block_size(plan.block_size);
-        let pages = self.pages.clone();
-        let cache = match plan.settings.cache_size {
-            0 => return Ok(Backing::Memory(pages)),
-            mebibytes => WriteCache::new(pages, (mebibytes as u64) << 20, plan.block_size),
-        };
-        Ok(Backing::Cached(KBox::pin_init(cache, GFP_KERNEL)?))
+/// Returns the backing store of the disk that `plan` describes. The data is kept in `store`.
+fn backing(plan: &ValidatedConfig, store: &mut Option<Arc<Store>>) -> Result<Backing> {
+    if !plan.settings.memory_backed {
+        return Ok(Backing::Nothing);
     }
+    let store = match store {
+        Some(store) => store.clone(),
+        None => store
+            .insert(Arc::new(Store::new(plan.block_size)?, GFP_KERNEL)?)
+            .clone(),
+    };
+    // The data may have been written with another block size.
+    store.set_block_size(plan.block_size);
+    Ok(match plan.settings.cache_size {
+        0 => Backing::Memory(store),
+        mebibytes => {
+            let size = (mebibytes as u64) << 20;
+            Backing::Cached(WriteCache::new(store, size, plan.block_size)?)
+        }
+    })
 }
 
 /// Logs why the settings are rejected.
@@ -264,7 +275,7 @@ fn log_error(reason: ConfigError) -> Error {
         ConfigError::BlockSize => pr_err!("invalid block size\n"),
         ConfigError::CachedBlockSize => pr_err!(
             "cache_size needs a block size of {} at least\n",
-            WriteCache::SMALLEST_BLOCK
+            cache::SMALLEST_BLOCK
         ),
         ConfigError::MaxSectors => pr_err!("max_sectors is less than a page or a block\n"),
     }

@@ -206,6 +206,8 @@ fn do_transfer<C: Context>(
     match backing {
         // There is no data, so every operation succeeds at once.
         Backing::Nothing => Ok(()),
+        // A disk with data is blocking, since a write may have to wait for memory.
+        _ if !context.may_sleep() => Err(BlkStatus::NOTSUPP),
         _ => transfer(backing, context, rq, len),
     }
 }

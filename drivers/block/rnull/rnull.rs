@@ -7,7 +7,8 @@
 //!
 //! The modules are listed in reading order, and each imports only modules below it. There are two
 //! paths through them. Settings go from `params` or `configfs` to a `device`, which makes a `disk`
-//! of them. A request enters at `queue`, and goes on to `transfer`, `backing` and `completion`.
+//! of them. A request enters at `queue`, and goes on to `transfer`, `backing` and `store`, then to
+//! `completion`.
 
 #![forbid(unsafe_code)]
 
@@ -25,6 +26,8 @@ mod registry;
 
 mod tags;
 
+mod system_limits;
+
 // From a request to its data, then to its completion.
 mod queue;
 
@@ -34,6 +37,16 @@ mod transfer;
 
 mod backing;
 
+mod cache;
+
+mod store;
+
+mod pages;
+
+mod sectors;
+
+mod range;
+
 mod completion;
 
 mod poll_list;
@@ -41,8 +54,6 @@ mod poll_list;
 mod pdu;
 
 // Settings and limits.
-mod system_limits;
-
 mod config;
 
 mod names;

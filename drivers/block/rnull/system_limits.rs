@@ -2,12 +2,14 @@
 
 //! The limits of this system.
 
-use crate::config::SystemLimits;
+use crate::{
+    cache,
+    config::SystemLimits, //
+};
 use kernel::{
     block::mq,
     cpu,
-    page::PAGE_SIZE,
-    page_store::WriteCache, //
+    page::PAGE_SIZE, //
 };
 
 /// Returns the limits of this system, with a maximum of `poll_queues` polled queues.
@@ -24,6 +26,6 @@ pub(crate) fn detect(poll_queues: u32) -> SystemLimits {
         } else {
             page_size
         },
-        min_cached_block_size: WriteCache::SMALLEST_BLOCK,
+        min_cached_block_size: cache::SMALLEST_BLOCK,
     }
 }

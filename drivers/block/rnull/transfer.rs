@@ -24,10 +24,10 @@ pub(crate) fn transfer<T: Operations>(
 ) -> BlkResult {
     let at = rq.sector();
     match (rq.op(), rq.transfer()) {
-        (_, Transfer::FromDisk(to)) => backing.read(context, at, len, to),
+        (_, Transfer::FromDisk(to)) => backing.read(at, len, to),
         (_, Transfer::ToDisk(from)) => backing.write(context, at, len, from, rq.is_fua()),
         (Op::Flush, Transfer::None) => backing.flush(context),
-        (Op::Discard, Transfer::None) => backing.discard(context, at, len),
+        (Op::Discard, Transfer::None) => backing.discard(at, len),
         (_, Transfer::None) => Err(BlkStatus::NOTSUPP),
     }
 }

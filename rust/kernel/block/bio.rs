@@ -24,18 +24,16 @@ mod segments;
 mod segment;
 
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
-pub(crate) mod fake_request;
+#[doc(hidden)]
+pub mod fake_request;
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 mod tests;
 
-pub(crate) use self::{
-    segment::MappedBytes, //
-    segments::SegmentVisitor,
-};
 pub use self::{
     segment::{
         Direction,
         FromDisk,
+        MappedBytes,
         Segment,
         ToDisk, //
     },

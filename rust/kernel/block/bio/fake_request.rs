@@ -19,7 +19,7 @@ use crate::{
 use core::ptr;
 
 /// A range of bytes: its offset in the first of its own pages, and its length.
-pub(crate) type Range = (usize, usize);
+pub type Range = (usize, usize);
 
 /// A list of bios that owns its memory.
 ///
@@ -27,7 +27,7 @@ pub(crate) type Range = (usize, usize);
 ///
 /// Each element of `vecs` owns the contiguous pages that it spans, at least one. The bios are
 /// linked in order, and their arrays are slices of `vecs`. Neither vector is reallocated.
-pub(crate) struct FakeRequest {
+pub struct FakeRequest {
     vecs: KVec<bindings::bio_vec>,
     bios: KVec<bindings::bio>,
 }
@@ -44,7 +44,7 @@ fn order((offset, len): Range) -> u32 {
 impl FakeRequest {
     /// Creates a bio for each list of ranges. The iterator of a bio starts after its first `done`
     /// bytes.
-    pub(crate) fn new(lists: &[(&[Range], usize)]) -> Result<Self> {
+    pub fn new(lists: &[(&[Range], usize)]) -> Result<Self> {
         let count = lists.iter().map(|(ranges, _)| ranges.len()).sum();
         let mut fake = Self {
             vecs: KVec::with_capacity(count, GFP_KERNEL)?,
@@ -126,7 +126,7 @@ impl FakeRequest {
     }
 
     /// Returns the number of bytes.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.bios
             .iter()
             .map(|bio| bio.bi_iter.bi_size as usize)
@@ -134,7 +134,7 @@ impl FakeRequest {
     }
 
     /// Returns the bytes, without use of the code under test.
-    pub(crate) fn bytes(&self) -> Result<KVVec<u8>> {
+    pub fn bytes(&self) -> Result<KVVec<u8>> {
         let mut bytes = KVVec::from_elem(0, self.len(), GFP_KERNEL)?;
         let mut at = 0;
         self.for_each_page(|from, len| {
@@ -146,7 +146,7 @@ impl FakeRequest {
     }
 
     /// Sets the bytes, without use of the code under test.
-    pub(crate) fn set(&mut self, bytes: &[u8]) {
+    pub fn set(&mut self, bytes: &[u8]) {
         let mut at = 0;
         self.for_each_page(|to, len| {
             // SAFETY: The pages belong to `self` alone.
@@ -156,12 +156,12 @@ impl FakeRequest {
     }
 
     /// Returns the segments of a read request with this memory.
-    pub(crate) fn from_disk(&mut self) -> Segments<'_, FromDisk> {
+    pub fn from_disk(&mut self) -> Segments<'_, FromDisk> {
         self.segments()
     }
 
     /// Returns the segments of a write request with this memory.
-    pub(crate) fn to_disk(&mut self) -> Segments<'_, ToDisk> {
+    pub fn to_disk(&mut self) -> Segments<'_, ToDisk> {
         self.segments()
     }
 

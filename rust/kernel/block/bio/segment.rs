@@ -15,7 +15,7 @@
 
 use crate::{
     bindings,
-    ffi,
+    folio::Folio,
     page::PAGE_SIZE,
     prelude::*, //
 };
@@ -214,24 +214,45 @@ impl Segment<'_, FromDisk> {
     }
 }
 
-/// A range of mapped memory, which is filled if `D` is [`FromDisk`] and read if it is [`ToDisk`].
+/// Bytes of a request that are mapped, which are filled if `D` is [`FromDisk`] and read if it is
+/// [`ToDisk`].
 ///
-/// As with a [`BvecPage`], the owner may change the bytes at any time, so no reference to them is
-/// created.
+/// As with a [`Segment`], the owner may change the bytes at any time, so no reference to them is
+/// created. Unlike a segment, they may be in several pages.
 ///
 /// # Invariants
 ///
 /// During `'a`, C's `memcpy` may write the `len` bytes at `at` if `D` is [`FromDisk`], and read
 /// them if it is [`ToDisk`].
 ///
-/// [`BvecPage`]: BvecPage
-pub(crate) struct MappedBytes<'a, D> {
+/// # Examples
+///
+/// ```
+/// use kernel::{
+///     block::bio::{FromDisk, Segments},
+///     folio::Folio,
+///     page::PAGE_SIZE, //
+/// };
+///
+/// /// Fills memory with copies of a page. Returns how many whole pages were contiguous.
+/// fn repeat(memory: &mut Segments<'_, FromDisk>, page: &Folio) -> Option<usize> {
+///     memory.with_mapped(usize::MAX, |bytes| {
+///         let mut count = 0;
+///         while let Some(next) = bytes.split_off(PAGE_SIZE) {
+///             next.copy_from_folio(page, 0).ok()?;
+///             count += 1;
+///         }
+///         Some(count)
+///     })?
+/// }
+/// ```
+pub struct MappedBytes<'a, D: Direction> {
     at: *mut u8,
     len: usize,
-    _borrow: PhantomData<(&'a [u8], D)>,
+    _borrow: PhantomData<(&'a (), D)>,
 }
 
-impl<D> MappedBytes<'_, D> {
+impl<D: Direction> MappedBytes<'_, D> {
     /// Creates a handle to a range of bytes.
     ///
     /// # Safety
@@ -250,19 +271,39 @@ impl<D> MappedBytes<'_, D> {
 
     /// Returns the number of bytes.
     #[inline]
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Reborrows the bytes.
+    /// Returns whether there are no bytes.
     #[inline]
-    pub(crate) fn reborrow(&self) -> MappedBytes<'_, D> {
-        MappedBytes { ..*self }
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Returns the first `len` bytes. Returns [`None`] if there are fewer.
+    #[inline]
+    pub fn first(&self, len: usize) -> Option<MappedBytes<'_, D>> {
+        // INVARIANT: They are some of the bytes.
+        (len <= self.len).then_some(MappedBytes { len, ..*self })
+    }
+
+    /// Iterates over chunks of `size` bytes, which must not be 0. Leaves out a shorter chunk at the
+    /// end.
+    #[inline]
+    pub fn chunks(&self, size: usize) -> impl Iterator<Item = MappedBytes<'_, D>> {
+        let (at, count) = (self.at, self.len.checked_div(size).unwrap_or(0));
+        // INVARIANT: `count` chunks of `size` bytes are within the range.
+        (0..count).map(move |index| MappedBytes {
+            at: at.wrapping_add(index.wrapping_mul(size)),
+            len: size,
+            _borrow: PhantomData,
+        })
     }
 
     /// Splits off the first `len` bytes. Returns [`None`] if there are fewer.
     #[inline]
-    pub(crate) fn split_off(&mut self, len: usize) -> Option<Self> {
+    pub fn split_off(&mut self, len: usize) -> Option<Self> {
         if len > self.len {
             return None;
         }
@@ -272,61 +313,47 @@ impl<D> MappedBytes<'_, D> {
         self.len -= len;
         Some(first)
     }
-
-    /// Iterates over chunks of `size` bytes. Leaves out a shorter chunk at the end.
-    #[inline]
-    pub(crate) fn chunks(&self, size: usize) -> impl Iterator<Item = MappedBytes<'_, D>> {
-        let (at, count) = (self.at, self.len / size);
-        // INVARIANT: `count` chunks of `size` bytes are within the range.
-        (0..count).map(move |index| MappedBytes {
-            at: at.wrapping_add(index.wrapping_mul(size)),
-            len: size,
-            _borrow: PhantomData,
-        })
-    }
-
-    /// Makes the range empty.
-    #[inline]
-    pub(crate) fn clear(&mut self) {
-        // INVARIANT: An empty range needs no valid bytes.
-        self.len = 0;
-    }
 }
 
 impl MappedBytes<'_, FromDisk> {
-    /// Returns the address to copy [`Self::len`] bytes to.
+    /// Fills the bytes with those of a folio from `offset` on.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if the folio has fewer. In that case nothing is copied.
     #[inline]
-    pub(crate) fn as_ptr(&self) -> *mut ffi::c_char {
-        self.at.cast()
+    pub fn copy_from_folio<P: Send + Sync + 'static>(
+        &self,
+        folio: &Folio<P>,
+        offset: usize,
+    ) -> Result {
+        // SAFETY: By the type invariants the bytes may be written. A request that has bytes of the
+        // folio as its memory has them by a reference of C's, which no `Folio` has.
+        unsafe { folio.copy_to_raw(offset, self.at, self.len) }
     }
 
     /// Sets all bytes to zero.
     #[inline]
-    pub(crate) fn zero(&self) {
+    pub fn zero(&self) {
         // SAFETY: By the type invariants the bytes may be written.
         unsafe { bindings::memset_bytes(self.at.cast(), 0, self.len) };
     }
 }
 
 impl MappedBytes<'_, ToDisk> {
-    /// Returns the address to copy [`Self::len`] bytes from.
+    /// Copies the bytes to a folio, from `offset` on.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if the folio has no room for them. In that case nothing is copied.
     #[inline]
-    pub(crate) fn as_ptr(&self) -> *const ffi::c_char {
-        self.at.cast_const().cast()
-    }
-}
-
-impl<'a> From<&'a [u8]> for MappedBytes<'a, ToDisk> {
-    fn from(bytes: &'a [u8]) -> Self {
-        // SAFETY: The bytes may be read while they are borrowed.
-        unsafe { Self::new(bytes.as_ptr().cast_mut(), bytes.len()) }
-    }
-}
-
-impl<'a> From<&'a mut [u8]> for MappedBytes<'a, FromDisk> {
-    fn from(bytes: &'a mut [u8]) -> Self {
-        // SAFETY: The bytes may be written while they are borrowed.
-        unsafe { Self::new(bytes.as_mut_ptr(), bytes.len()) }
+    pub fn copy_to_folio<P: Send + Sync + 'static>(
+        &self,
+        folio: &Folio<P>,
+        offset: usize,
+    ) -> Result {
+        // SAFETY: By the type invariants the bytes may be read; as in `copy_from_folio`.
+        unsafe { folio.copy_from_raw(offset, self.at, self.len) }
     }
 }
 

@@ -13,12 +13,17 @@ use super::segment::{
     Direction,
     FromDisk,
     MappedBytes,
-    Segment, //
+    Segment,
+    ToDisk, //
 };
 use crate::{
     bindings,
-    error::Result,
+    error::{
+        code::EINVAL,
+        Result, //
+    },
     ffi,
+    folio::Folio,
     page::{
         PAGE_SHIFT,
         PAGE_SIZE, //
@@ -180,7 +185,7 @@ impl<'a, D: Direction> Segments<'a, D> {
     /// Returns the `bio_vec` that contains the next byte, the offset of that byte in it, and the
     /// number of bytes from there. Returns [`None`] if no byte is left.
     #[inline]
-    pub(super) fn range(&mut self) -> Option<(bindings::bio_vec, u32, u32)> {
+    fn range(&mut self) -> Option<(bindings::bio_vec, u32, u32)> {
         if self.remaining == 0 {
             return None;
         }
@@ -203,11 +208,9 @@ impl<'a, D: Direction> Segments<'a, D> {
     /// Returns the `bio_vec` that contains all of the next `len` bytes, the offset of the first in
     /// it, and the rest after them. Returns [`None`] if `len` is 0, or if the bytes are not all in
     /// the current element.
-    #[inline]
-    pub(super) fn range_of(&self, len: u32) -> Option<(bindings::bio_vec, u32, Self)> {
-        if len == 0 {
-            return None;
-        }
+    #[inline(always)]
+    fn range_of(&self, len: usize) -> Option<(bindings::bio_vec, u32, Self)> {
+        let len = u32::try_from(len).ok().filter(|len| *len > 0)?;
         // INVARIANT: The number of bytes left decreases by the number skipped. `rest` is returned
         // only if the `bio_vec` has that many.
         let rest = Self {
@@ -254,7 +257,7 @@ impl<'a, D: Direction> Segments<'a, D> {
     /// Advances by `len` bytes, all of which must be in the `bio_vec` that [`Self::range`]
     /// returned.
     #[inline]
-    pub(super) fn advance(&mut self, len: u32) {
+    fn advance(&mut self, len: u32) {
         // INVARIANT: The number of bytes left decreases by the number skipped.
         self.done = self.done.wrapping_add(len);
         self.in_bio -= len;
@@ -382,19 +385,13 @@ impl Drop for Mapped {
     }
 }
 
-/// A function to call with mapped bytes of a request.
-///
-/// A trait instead of a closure, because a method can be marked `#[inline(always)]`.
-pub(crate) trait SegmentVisitor<D> {
-    /// Uses all of `bytes`, or fails.
-    fn visit(self, bytes: MappedBytes<'_, D>) -> Result;
-}
-
 impl<D: Direction> Segments<'_, D> {
     /// Calls `f` with the next bytes, as many as can be mapped at once but at most `max`, then
     /// skips those that `f` split off. If no byte is left, returns [`None`] without calling `f`.
+    ///
+    /// See [`MappedBytes`] for an example.
     #[inline(always)]
-    pub(crate) fn with_mapped<R>(
+    pub fn with_mapped<R>(
         &mut self,
         max: usize,
         f: impl FnOnce(&mut MappedBytes<'_, D>) -> R,
@@ -418,38 +415,153 @@ impl<D: Direction> Segments<'_, D> {
         Some(result)
     }
 
-    /// Calls `visitor` with the next `len` bytes, and skips them unless it fails. Returns [`None`]
-    /// if the bytes cannot be mapped at once.
+    /// Calls `f` with the next `len` bytes, and skips them unless it fails. Returns [`None`] if the
+    /// bytes cannot be mapped at once.
     #[inline(always)]
-    pub(crate) fn visit_mapped(
+    fn with_next(
         &mut self,
-        len: u32,
-        visitor: impl SegmentVisitor<D>,
+        len: usize,
+        f: impl FnOnce(&MappedBytes<'_, D>) -> Result,
     ) -> Option<Result> {
         let (range, done, rest) = self.range_of(len)?;
         // SAFETY: The `bio_vec` has `len` more bytes, which stay allocated while `self` is
         // borrowed.
-        let mapped = unsafe { Mapped::new(range, done, len as usize) };
-        if mapped.len < len as usize {
+        let mapped = unsafe { Mapped::new(range, done, len) };
+        if mapped.len < len {
             return None;
         }
-        // SAFETY: The direction is that of the type. `visitor` accepts bytes of any lifetime, so it
+        // SAFETY: The direction is that of the type. `f` accepts bytes of any lifetime, so it
         // cannot keep them.
-        let result = visitor.visit(unsafe { mapped.bytes() });
+        let result = f(&unsafe { mapped.bytes() });
         if result.is_ok() {
-            mapped.finish::<D>(len as usize);
+            mapped.finish::<D>(len);
             *self = rest;
         }
         Some(result)
     }
 
+    /// Calls `f` with the next `len` bytes piece by piece, and skips them. Each piece is as long as
+    /// can be mapped at once. The first argument of `f` is the number of bytes before it.
+    fn for_each_piece(
+        &mut self,
+        len: usize,
+        mut f: impl FnMut(usize, &MappedBytes<'_, D>) -> Result,
+    ) -> Result {
+        let mut done = 0;
+        while done < len {
+            let copied = self.with_mapped(len - done, |bytes| {
+                let len = bytes.len();
+                let all = bytes.split_off(len).ok_or(EINVAL)?;
+                f(done, &all).map(|()| len)
+            });
+            done += copied.ok_or(EINVAL)??;
+        }
+        Ok(())
+    }
+
     /// Calls `f` with a copy of `self`, then stores the copy back. For slow paths: since `f` does
     /// not get the address of `self`, the compiler can keep `self` in registers elsewhere.
     #[inline(always)]
-    pub(crate) fn with_copy<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
+    fn with_copy<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
         let mut copy = self.clone();
         let result = f(&mut copy);
         *self = copy;
         result
+    }
+}
+
+impl Segments<'_, FromDisk> {
+    /// Fills the next `len` bytes with those of a folio from `offset` on, and skips them.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if the folio, or the memory, has fewer. Some may have been copied.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{block::bio::{FromDisk, Segments}, folio::Folio, prelude::*};
+    ///
+    /// /// Serves a read of a disk of one page.
+    /// fn read(page: &Folio, at: usize, mut to: Segments<'_, FromDisk>) -> Result {
+    ///     to.copy_from_folio(page, at, to.remaining() as usize)
+    /// }
+    /// ```
+    #[inline(always)]
+    pub fn copy_from_folio<P: Send + Sync + 'static>(
+        &mut self,
+        folio: &Folio<P>,
+        offset: usize,
+        len: usize,
+    ) -> Result {
+        match self.with_next(len, |bytes| bytes.copy_from_folio(folio, offset)) {
+            Some(done) => done,
+            None => self.with_copy(|copy| copy.copy_pieces_from_folio(folio, offset, len)),
+        }
+    }
+
+    #[inline(never)]
+    fn copy_pieces_from_folio<P: Send + Sync + 'static>(
+        &mut self,
+        folio: &Folio<P>,
+        offset: usize,
+        len: usize,
+    ) -> Result {
+        self.for_each_piece(len, |done, bytes| {
+            bytes.copy_from_folio(folio, offset.saturating_add(done))
+        })
+    }
+
+    /// Sets the next `len` bytes, or all if there are fewer, to zero, and skips them.
+    pub fn zero(&mut self, len: usize) {
+        // It ends early at the end of the memory only.
+        let _ = self.for_each_piece(len, |_, bytes| {
+            bytes.zero();
+            Ok(())
+        });
+    }
+}
+
+impl Segments<'_, ToDisk> {
+    /// Copies the next `len` bytes to a folio, from `offset` on, and skips them.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if the folio has no room for them, or the memory has fewer. Some may have been
+    /// copied.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{block::bio::{Segments, ToDisk}, folio::Folio, prelude::*};
+    ///
+    /// /// Serves a write to a disk of one page.
+    /// fn write(page: &Folio, at: usize, mut from: Segments<'_, ToDisk>) -> Result {
+    ///     from.copy_to_folio(page, at, from.remaining() as usize)
+    /// }
+    /// ```
+    #[inline(always)]
+    pub fn copy_to_folio<P: Send + Sync + 'static>(
+        &mut self,
+        folio: &Folio<P>,
+        offset: usize,
+        len: usize,
+    ) -> Result {
+        match self.with_next(len, |bytes| bytes.copy_to_folio(folio, offset)) {
+            Some(done) => done,
+            None => self.with_copy(|copy| copy.copy_pieces_to_folio(folio, offset, len)),
+        }
+    }
+
+    #[inline(never)]
+    fn copy_pieces_to_folio<P: Send + Sync + 'static>(
+        &mut self,
+        folio: &Folio<P>,
+        offset: usize,
+        len: usize,
+    ) -> Result {
+        self.for_each_piece(len, |done, bytes| {
+            bytes.copy_to_folio(folio, offset.saturating_add(done))
+        })
     }
 }

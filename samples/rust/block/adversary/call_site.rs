@@ -88,6 +88,21 @@ impl CallSite {
         site <= Self::Interrupt as u8 || site >= Self::UnderSpinLock as u8
     }
 
+    /// Whether this runs in a task only, with interrupts enabled, and without a lock that
+    /// interrupts take.
+    pub(crate) fn is_in_task(self) -> bool {
+        matches!(
+            self,
+            Self::QueueRq
+                | Self::QueueRqs
+                | Self::Task
+                | Self::Show
+                | Self::Store
+                | Self::MakeGroup
+                | Self::UnderSpinLock
+        )
+    }
+
     /// Counts that the driver misused something here.
     pub(crate) fn reached(self) {
         if let Some(counts) = COUNTS.get(self as usize) {

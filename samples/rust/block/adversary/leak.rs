@@ -18,8 +18,8 @@ pub(crate) enum Leak {
     NewDisk,
     TagSet,
     DelayQueue,
-    PageStore,
-    WriteCache,
+    Memory,
+    Removed,
 }
 
 impl Leak {
@@ -37,8 +37,8 @@ impl Leak {
         Self::NewDisk,
         Self::TagSet,
         Self::DelayQueue,
-        Self::PageStore,
-        Self::WriteCache,
+        Self::Memory,
+        Self::Removed,
     ];
 
     /// Returns the object with this number.

@@ -74,7 +74,7 @@ fn misuse_unlocked<T: Variant>(shared: &Shared<T>, site: CallSite, rng: &mut Rng
             end_requests(shared, site, rng);
             drop(shared.take_to_drop_at(site));
         }
-        3 | 4 if shared.is_enabled(STORE) => store(shared, rng),
+        3 | 4 if shared.is_enabled(STORE) => shared.memory.misuse(site, rng),
         5 if shared.is_enabled(BAD_BLOCKS) => bad_blocks(shared, rng),
         6 => {
             let _ = shared.fault.should_fail();
@@ -102,32 +102,6 @@ fn end_requests<T: Variant>(shared: &Shared<T>, site: CallSite, rng: &mut Rng) {
             _ => rq.end(Ok(())),
         }
     }
-}
-
-/// Uses the page stores with plain buffers.
-fn store<T: Variant>(shared: &Shared<T>, rng: &mut Rng) {
-    let mut bytes = [0x5a; 64];
-    let len = rng.below(bytes.len() as u64 + 1) as usize;
-    let at = if rng.one_in(4) {
-        extremes::edge(rng)
-    } else {
-        rng.below(1 << 22)
-    };
-    // Any result is fine.
-    let _ = match rng.below(8) {
-        0 | 1 => shared.store.read_bytes(at, &mut bytes[..len]),
-        2 | 3 => shared.store.write_bytes(at, &bytes[..len]),
-        4 => shared.store.remove_bytes(at, rng.below(1 << 20)),
-        5 => shared.store.remove_bytes(at, extremes::edge(rng)),
-        6 => {
-            shared.store.set_block_size(extremes::edge(rng) as u32);
-            Ok(())
-        }
-        _ => {
-            let _ = (shared.store.pages(), shared.cache.pages());
-            Ok(())
-        }
-    };
 }
 
 /// Uses the table of bad blocks.

@@ -209,10 +209,10 @@ pub(crate) fn queue_rq<'q, T: Adversary>(
             Ok(())
         }
         choice => {
-            let (scope, hw) = (rq.context(), rq.hw_queue());
+            let hw = rq.hw_queue();
             let rq = rq.start();
             if rng.one_in(2) {
-                let outcome = transfer::transfer(shared, &rq, scope, &mut rng);
+                let outcome = transfer::transfer(shared, &rq, &mut rng);
                 if outcome.is_err() && rng.one_in(2) {
                     rq.end(outcome);
                     return Ok(());

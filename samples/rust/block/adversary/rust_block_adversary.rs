@@ -37,6 +37,8 @@ mod transfer;
 
 mod data;
 
+mod memory;
+
 mod misuse;
 
 mod shared;

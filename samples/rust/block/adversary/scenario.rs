@@ -16,6 +16,7 @@ use super::{
     },
     extremes,
     leak::Leak,
+    memory::Memory,
     misuse,
     requests::{
         self,
@@ -47,10 +48,6 @@ use kernel::{
     },
     fault::Fault,
     new_mutex,
-    page_store::{
-        PageStore,
-        WriteCache, //
-    },
     prelude::*,
     static_lock_class,
     sync::{
@@ -273,19 +270,13 @@ impl<T: Adversary> DriverScenario<T> {
         self.build(tags, rng, true)
     }
 
-    /// Has a page store with some pages, and its write cache, dropped at the call site.
-    fn drop_stores_at_site(&self, rng: &mut Rng) -> Result {
-        let store = Arc::pin_init(PageStore::new(extremes::edge(rng) as u32), GFP_KERNEL)?;
-        for _ in 0..rng.below(8) {
-            let _ = store.write_bytes(rng.below(1 << 26), b"something");
+    /// Has containers with some values dropped at the call site.
+    fn drop_memory_at_site(&self, rng: &mut Rng) -> Result {
+        let memory = KBox::pin_init(Memory::new(), GFP_KERNEL)?;
+        for _ in 0..rng.below(64) {
+            memory.misuse(CallSite::Task, rng);
         }
-        let edge = extremes::edge(rng) as u32;
-        let block = rng.pick(&[512, 512, 4096, edge]);
-        let cache = WriteCache::new(store.clone(), extremes::edge(rng), block);
-        if let Ok(cache) = KBox::pin_init(cache, GFP_KERNEL) {
-            self.drop_at_site(cache)?;
-        }
-        self.drop_at_site(store)
+        self.drop_at_site(memory)
     }
 
     fn drop_numbers_at_site(&self, rng: &mut Rng) -> Result {
@@ -371,7 +362,7 @@ impl<T: Adversary> Scenario for DriverScenario<T> {
                 let disk = self.spare_disk(&mut rng)?.add()?;
                 self.drop_at_site(disk)
             }
-            13 => self.drop_stores_at_site(&mut rng),
+            13 => self.drop_memory_at_site(&mut rng),
             14 => self.drop_at_site(BadBlocks::new()?),
             15 => self.drop_fault_at_site(&mut rng),
             16 => self.drop_delay_queue_at_site(&mut rng),
@@ -406,15 +397,14 @@ impl<T: Adversary> Scenario for DriverScenario<T> {
             }
             Leak::TagSet => forget(self.shared.tags().ok_or(ENODEV)?),
             Leak::DelayQueue => forget(T::delay_queue(Delta::from_millis(1))?),
-            Leak::PageStore => {
-                let store = Arc::pin_init(PageStore::new(4096), GFP_KERNEL)?;
-                store.write_bytes(0, b"leaked")?;
-                forget(store);
+            Leak::Memory => {
+                let memory = KBox::pin_init(Memory::new(), GFP_KERNEL)?;
+                for _ in 0..64 {
+                    memory.misuse(CallSite::Task, &mut rng);
+                }
+                forget(memory);
             }
-            Leak::WriteCache => {
-                let cache = WriteCache::new(self.shared.store.clone(), 1 << 20, 4096);
-                forget(KBox::pin_init(cache, GFP_KERNEL)?);
-            }
+            Leak::Removed => self.shared.memory.leak_removed()?,
             _ => self.shared.leak_next(leak),
         }
         Ok(())

@@ -5,6 +5,7 @@
 use super::{
     call_site::CallSite, //
     leak::Leak,
+    memory::Memory,
     rng::Rng,
     variant::Variant,
 };
@@ -27,10 +28,6 @@ use kernel::{
         FaultSettings, //
     },
     new_spinlock,
-    page_store::{
-        PageStore,
-        WriteCache, //
-    },
     prelude::*,
     sync::{
         atomic::{
@@ -83,9 +80,8 @@ pub(crate) struct Shared<T: Variant> {
     alloc_may_fail: Atomic<bool>,
     /// The object to leak next, as the number of a [`Leak`].
     leak: Atomic<u32>,
-    pub(crate) store: Arc<PageStore>,
     #[pin]
-    pub(crate) cache: WriteCache,
+    pub(crate) memory: Memory,
     pub(crate) bad: BadBlocks,
     pub(crate) fault: Fault,
     #[pin]
@@ -106,10 +102,6 @@ impl<T: Variant> Shared<T> {
         disabled: u32,
         times_out: bool,
     ) -> Result<Arc<Self>> {
-        const BLOCK: u32 = WriteCache::SMALLEST_BLOCK;
-
-        let store = Arc::pin_init(PageStore::new(BLOCK), GFP_KERNEL)?;
-        let behind = store.clone();
         Arc::pin_init(
             try_pin_init!(Self {
                 rng,
@@ -121,8 +113,7 @@ impl<T: Variant> Shared<T> {
                 queues_until_failure: Atomic::new(-1),
                 alloc_may_fail: Atomic::new(false),
                 leak: Atomic::new(Leak::Nothing as u32),
-                store,
-                cache <- WriteCache::new(behind, 0, BLOCK),
+                memory <- Memory::new(),
                 bad: BadBlocks::new()?,
                 fault: Fault::new(c"adversary", &FaultSettings::default())?,
                 held <- new_spinlock_irq!(Held {

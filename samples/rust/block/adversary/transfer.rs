@@ -18,7 +18,6 @@ use kernel::{
         },
         mq::{
             Op,
-            QueueContext,
             StartedRequest, //
         },
         BlkResult,
@@ -30,7 +29,6 @@ use kernel::{
 pub(crate) fn transfer<T: Variant>(
     shared: &Shared<T>,
     rq: &StartedRequest<T>,
-    context: QueueContext<'_, T::Context>,
     rng: &mut Rng,
 ) -> BlkResult {
     let at = if rng.one_in(16) {
@@ -38,41 +36,16 @@ pub(crate) fn transfer<T: Variant>(
     } else {
         rq.sector().bytes()
     };
-    let len = match rng.below(16) {
-        0 => rq.bytes().wrapping_add(1),
-        1 => rq.bytes() / 2,
-        2 => extremes::edge(rng) as u32,
-        _ => rq.bytes(),
-    };
     match (rq.transfer(), rng.below(4)) {
         (Transfer::FromDisk(memory), 0) => fill(memory, rng),
-        (Transfer::FromDisk(mut memory), 1) => shared.cache.read(context, at, &mut memory, len)?,
-        (Transfer::FromDisk(mut memory), _) => shared.store.read(context, at, &mut memory, len)?,
+        (Transfer::FromDisk(mut memory), _) => shared.memory.read(at, &mut memory, rng)?,
         (Transfer::ToDisk(memory), 0) => read_segments(memory, rng),
-        (Transfer::ToDisk(mut memory), 1) => match rng.below(2) {
-            0 => shared.cache.write(context, at, &mut memory, len)?,
-            _ => shared.cache.write_through(context, at, &mut memory, len)?,
+        (Transfer::ToDisk(mut memory), _) => shared.memory.write(at, &mut memory, rng)?,
+        (Transfer::None, _) => match rq.op() {
+            Op::Flush => {}
+            Op::Discard | Op::WriteZeroes => shared.memory.discard(at, rq.bytes()),
+            _ => return Err(BlkStatus::NOTSUPP),
         },
-        (Transfer::ToDisk(mut memory), _) => shared.store.write(context, at, &mut memory, len)?,
-        (Transfer::None, choice) => return forget(shared, rq.op(), context, at, len, choice),
-    }
-    Ok(())
-}
-
-/// Carries out a request without data.
-fn forget<T: Variant>(
-    shared: &Shared<T>,
-    op: Op,
-    context: QueueContext<'_, T::Context>,
-    at: u64,
-    len: u32,
-    choice: u64,
-) -> BlkResult {
-    match op {
-        Op::Flush => shared.cache.flush(context)?,
-        Op::Discard if choice == 0 => shared.store.remove(context, at, len.into())?,
-        Op::Discard | Op::WriteZeroes => shared.cache.remove(context, at, len.into())?,
-        _ => return Err(BlkStatus::NOTSUPP),
     }
     Ok(())
 }
