@@ -7,8 +7,9 @@
  *	engine=psync|uring|discard
  *	write=1			else read	sequential=1	else random
  *	bs=BYTES		of an I/O	batch=N		io_uring: I/Os submitted together
+ *	stride=BYTES		I/Os begin at multiples of this; default: bs
  *	poll=1			io_uring: poll for completions
- *	count=N			I/Os of each job in the region
+ *	count=N			I/Os of each job in the region; 0: no region, only the warm-up
  *	warm=N			I/Os of each job before it
  *	span=BYTES		the I/Os are in the first BYTES of the device
  *	jobs=N			processes, each on its own CPU, with its own part of the span
@@ -42,9 +43,12 @@
 #define MIB 1048576ul
 #define HUGE_PAGE (2 * MIB)
 #define SEED 0x52b3cull
+/* More pages than first writes take. */
+#define STOCK 8192
 
 static struct {
-	unsigned long write, sequential, bs, batch, poll, count, warm, span, jobs, fill, pause;
+	unsigned long write, sequential, bs, stride, batch, poll, count, warm, span, jobs, fill;
+	unsigned long pause;
 } want = { .bs = 4096, .batch = 1, .count = 1024, .warm = 256, .span = 16 * MIB, .jobs = 1,
 	   .pause = 50 };
 
@@ -55,7 +59,7 @@ static const struct {
 	{ "write", &want.write }, { "sequential", &want.sequential }, { "bs", &want.bs },
 	{ "batch", &want.batch }, { "poll", &want.poll },	{ "count", &want.count },
 	{ "warm", &want.warm },	  { "span", &want.span },	{ "jobs", &want.jobs },
-	{ "fill", &want.fill },	  { "pause", &want.pause },
+	{ "fill", &want.fill },	  { "pause", &want.pause },	{ "stride", &want.stride },
 };
 
 /* Of this job: its part of the device, the memory of one I/O, which all of them share. */
@@ -75,7 +79,7 @@ static uint64_t next_offset(void)
 		state = state * 6364136223846793005ull + 1442695040888963407ull;
 		block = state >> 33;
 	}
-	return start + block % blocks * want.bs;
+	return start + block % blocks * want.stride;
 }
 
 static void check(long result, const char *what)
@@ -197,8 +201,10 @@ static void parse(int argc, char **argv)
 		if (!key || !value || !set(key, value))
 			error(1, 0, "there is no option %s with such a value", argv[i]);
 	}
-	if (!want.jobs || !want.bs || want.bs > HUGE_PAGE || want.span / want.jobs < want.bs ||
-	    !want.batch || (engine->run != uring_run && (want.batch > 1 || want.poll)))
+	want.stride = want.stride ?: want.bs;
+	if (!want.jobs || !want.bs || want.bs > HUGE_PAGE || want.stride < want.bs ||
+	    want.span / want.jobs < want.stride || !want.batch ||
+	    (engine->run != uring_run && (want.batch > 1 || want.poll)))
 		error(1, 0, "these options do not go together");
 }
 
@@ -219,7 +225,7 @@ static void prepare(const char *device, unsigned int job)
 		error(1, errno, "CPU %u", job);
 	if (engine->run == discard_run && sched_setscheduler(0, SCHED_FIFO, &lowest))
 		error(1, errno, "real-time policy");
-	blocks = want.span / want.jobs / want.bs;
+	blocks = want.span / want.jobs / want.stride;
 	start = want.span / want.jobs * job;
 	state = want.sequential ? 0 : SEED + job;
 	/* Whether a time of access is due depends on the second. */
@@ -235,6 +241,24 @@ static void prepare(const char *device, unsigned int job)
 		uring_open();
 }
 
+/*
+ * Leaves pages on the CPU's list of free pages, where first writes then find theirs. Else it depends
+ * on what ran before how often that list is empty. They are taken by a pipe, a page for each packet,
+ * because they have to be of the kind that is not movable.
+ */
+static void stock_pages(void)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_DIRECT) || fcntl(ends[1], F_SETPIPE_SZ, STOCK * getpagesize()) < 0)
+		error(1, errno, "pipe");
+	for (unsigned int i = 0; i < STOCK; i++)
+		if (write(ends[1], "", 1) != 1)
+			error(1, errno, "pipe");
+	close(ends[0]);
+	close(ends[1]);
+}
+
 /* After the pause the kernel has freed what making and filling the device left behind. */
 static void warm_up(void)
 {
@@ -248,6 +272,8 @@ static void warm_up(void)
 		at += n;
 	}
 	usleep(want.pause * 1000);
+	if (want.write && !want.fill)
+		stock_pages();
 	engine->run(want.warm);
 }
 
@@ -305,6 +331,8 @@ int main(int argc, char **argv)
 	warm_up();
 	if (want.jobs > 1)
 		pthread_barrier_wait(barrier);
+	if (!want.count)
+		return 0;
 	if (!job) {
 		wait_for_tick();
 		time = now(CLOCK_MONOTONIC);

@@ -108,9 +108,14 @@ def check(measurement, budget):
             why = "was not measured" if limits else "has no budget; --write-budget makes one"
             yield f"not ok budget {row} - it {why}"
             continue
+        found = numbers(measurement, row)
+        missing = [what for what in found if what not in limits]
+        if missing:
+            yield f"not ok budget {row} - no budget for {', '.join(missing)}; --write-budget makes one"
+            continue
         over = [
             f"{what} {limits[what][0]:.1f} -> {count:.1f}"
-            for what, count in numbers(measurement, row).items()
+            for what, count in found.items()
             if too_much(what, count, limits[what][0])
         ]
         if over:

@@ -28,6 +28,7 @@ def publish(directory, measurement):
     chart.write(directory / "rnull-counts.svg", measurement)
     tables = {
         "rnull-counts.csv": table.published_counts, "rnull-budgets.csv": table.published_goals,
+        "rnull-memory.csv": table.published_memory,
     }
     for name, rows in tables.items():
         with open(directory / name, "w", encoding="utf-8", newline="") as file:
