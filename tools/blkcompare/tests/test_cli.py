@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Tests of the command line."""
+
+import json
+
+import fakes
+import pytest
+
+from blkcompare import cli, runner, unit
+from blkcompare.config import load_config
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return fakes.make(tmp_path)
+
+
+def run(tree, *words):
+    return cli.main(["--state", str(tree.top / "state"), *map(str, words)])
+
+
+def options(tree, **others):
+    return [word for each in fakes.settings(tree.top, **others) for word in ("--set", each)]
+
+
+def test_list(tree, capsys):
+    assert run(tree, "plan", "--list") == 0
+    text = capsys.readouterr().out
+    for name in ("smoke", "core", "matrix", "null_blk", "rnull", "rnvme", "ublk", "device"):
+        assert f"\n  {name} " in text
+
+
+def test_configuration(tree, capsys):
+    assert run(tree, "plan", "--preset", "smoke", "--a", "brd", "--config") == 0
+    text = capsys.readouterr().out
+    assert 'driver = "brd"' in text and "(preset smoke)" in text
+
+
+def test_frozen_plan(tree, capsys):
+    frozen = tree.top / "p.json"
+    assert run(tree, "plan", *options(tree), "-o", frozen) == 0
+    assert json.loads(frozen.read_text())["seed"] == 5
+    assert "What a run does to this machine" in capsys.readouterr().out
+    assert run(tree, "plan", *options(tree), "-o", frozen) == 1
+    assert "a plan is not changed" in capsys.readouterr().err
+
+
+def test_errors_are_sentences(tree, capsys):
+    assert run(tree, "plan", "--preset", "core") == 1
+    assert capsys.readouterr().err == (
+        "blkcompare: error: the plan does not say which driver A is; set drivers.A.driver or --a\n"
+    )
+    assert run(tree, "report", tree.top / "none") == 1
+    assert "there are no results" in capsys.readouterr().err
+
+
+def test_only_root_runs(tree, capsys, monkeypatch):
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert run(tree, "run", *options(tree), "-d", tree.top / "r") == 1
+    assert "has to be run by root" in capsys.readouterr().err
+    assert run(tree, "restore") == 1
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """Records the plans that would be run."""
+    seen = []
+
+    class Fake:
+        def __init__(self, plan, *arguments, **options):
+            seen.append(plan)
+
+        def run(self):
+            return "reboot"
+
+    monkeypatch.setattr(runner, "Runner", Fake)
+    monkeypatch.setattr(runner, "require_root", lambda: None)
+    return seen
+
+
+def test_plan_is_frozen_at_the_first_start(tree, runs, tmp_path):
+    file = tmp_path / "x.toml"
+    lines = [each for each in fakes.settings(tree.top) if not each.startswith("seed")]
+    file.write_text("\n".join(lines))
+    assert run(tree, "run", file, "--no-report") == cli.REBOOT
+    assert (tmp_path / "x.results/plan.json").exists()
+    # The seed is drawn once.
+    assert run(tree, "run", file, "--no-report") == cli.REBOOT
+    assert run(tree, "run", tmp_path / "x.results", "--no-report") == cli.REBOOT
+    assert runs[0] == runs[1] == runs[2]
+
+
+def test_plan_is_not_changed_after_the_start(tree, runs, tmp_path, capsys):
+    results = tmp_path / "r"
+    assert run(tree, "run", *options(tree), "-d", results, "--no-report") == cli.REBOOT
+    assert run(tree, "run", *options(tree, margin=0.5), "-d", results) == 1
+    assert "has the results of another plan" in capsys.readouterr().err
+    assert run(tree, "run", results, "--set", "margin=0.5") == 1
+    assert "is not changed; make another one" in capsys.readouterr().err
+    assert len(runs) == 1
+
+
+def test_restore_of_nothing(tree, monkeypatch, capsys):
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert run(tree, "restore") == 0
+    assert capsys.readouterr().out == "there is nothing to restore\n"
+
+
+def test_experiment_starts_from_the_plan_of_the_run(tree, tmp_path, monkeypatch, capsys):
+    from blkcompare.config import Config
+    from blkcompare.db import Database
+    from blkcompare.plan import make_plan
+
+    base = make_plan(load_config(None, [], fakes.settings(tree.top, margin=0.02)), tree.machine())
+    with Database(tmp_path / "results.sqlite", create=True) as database:
+        database.start_run(
+            base, name="n", machine={"id": "i", "name": "m"}, versions={}, cells={"c": {}}
+        )
+    arguments = cli._parser().parse_args(
+        ["--state", str(tree.top / "state"), "explain", "x", "c", "--experiment",
+         str(tmp_path / "e")]
+    )  # fmt: skip
+    overrides = {"load": {"huge_pages": False}, "boots": 4}
+    assert cli._experiment(tmp_path / "results.sqlite", overrides, arguments) == 0
+    made = json.loads((tmp_path / "e/plan.json").read_text())
+    assert (made["boots"], made["margin"]) == (4, 0.02)
+    assert made["config"]["load"]["huge_pages"] is False
+    assert "boots=4" in capsys.readouterr().out
+    assert isinstance(Config().values, dict)
+
+
+def test_unit(tree, tmp_path):
+    machine = tree.machine()
+    commands = []
+    machine.command = lambda argv: commands.append(argv) or ""
+    (tree.root / "etc/systemd/system").mkdir(parents=True)
+    unit.install(machine, tmp_path / "a b%", settle=7)
+    text = tree.read(unit.PATH)
+    assert f'run --reboot "{tmp_path}/a b%%"' in text
+    assert f'--state "{tree.top}/state"' in text
+    assert "ExecStartPre=/bin/sleep 7" in text
+    assert commands[-1] == ["systemctl", "enable", "blkcompare.service"]
+    assert unit.remove(machine)
+    assert not (tree.root / unit.PATH.lstrip("/")).exists()
+    assert not unit.remove(machine)
