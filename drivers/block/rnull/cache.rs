@@ -501,7 +501,9 @@ impl WriteCache {
         let block_pages = self.store.block_pages();
         for number in 0..SHARDS {
             loop {
-                match self.write_back_next(&mut self.lock(number), block_pages) {
+                // Memory is waited for with no lock held.
+                let written = self.write_back_next(&mut self.lock(number), block_pages);
+                match written {
                     Ok(true) => (),
                     Ok(false) => break,
                     Err(Lack::StoreMemory(first)) => {
