@@ -112,27 +112,40 @@ static const char *model(const char *path, size_t block, long operations, uint64
 	return "ok";
 }
 
+/* fail_allocations: sets how many per cent of the allocations fail. */
+static void fail_allocations(const char *percent)
+{
+	static const char *const knobs[] = { "/sys/kernel/debug/fail_page_alloc/probability",
+					     "/sys/kernel/debug/failslab/probability" };
+
+	for (int i = 0; i < 2; i++) {
+		int fd = open(knobs[i], O_WRONLY);
+
+		if (write(fd, percent, strlen(percent)) < 0)
+			die("%s: %s", knobs[i], verdict(-1));
+		close(fd);
+	}
+}
+
 /*
  * transfer: one system call; a short one is reported with its length.
  *
  * A write is of zeros. With `no_memory` all allocations of pages in the whole system fail
- * meanwhile, since another task may queue the request.
+ * meanwhile, and those from the slabs that are marked, since another task may queue the request.
  */
 static const char *transfer(const char *what, bool no_memory, const char *path, uint64_t offset,
 			    size_t bytes)
 {
-	static const char knob[] = "/sys/kernel/debug/fail_page_alloc/probability";
 	struct iovec data = { alloc_pages(bytes ?: 1), bytes };
 	uint64_t range[] = { offset, bytes };
 	static char text[32];
 	int fd = open_direct(path, *what == 'r' ? O_RDONLY : O_WRONLY);
-	int knob_fd = no_memory ? open(knob, O_WRONLY) : -1;
 	const char *said;
 	ssize_t done = -1;
 
 	errno = EINVAL;
-	if (no_memory && write(knob_fd, "100", 3) != 3)
-		die("%s: %s", knob, verdict(-1));
+	if (no_memory)
+		fail_allocations("100");
 	if (!strcmp(what, "read"))
 		done = preadv(fd, &data, 1, offset);
 	else if (!strcmp(what, "write"))
@@ -144,8 +157,8 @@ static const char *transfer(const char *what, bool no_memory, const char *path, 
 	else if (!strcmp(what, "flush"))
 		done = fsync(fd) ? -1 : (ssize_t)bytes;
 	said = verdict(done);
-	if (no_memory && write(knob_fd, "0", 1) != 1)
-		die("%s: %s", knob, verdict(-1));
+	if (no_memory)
+		fail_allocations("0");
 	if (done < 0 || (size_t)done == bytes)
 		return said;
 	snprintf(text, sizeof(text), "%zd", done);
