@@ -199,6 +199,9 @@ mod suite {
             assert_eq!(guard.get(i), None);
             assert_eq!(guard.find(0..=usize::MAX), None);
             assert_eq!(guard.cursor(i).next(), None);
+            if let Entry::Vacant(place) = guard.entry(i) {
+                assert_eq!(place.reserve().err(), Some(EBUSY));
+            }
             match guard.entry(i) {
                 Entry::Occupied(_) => return Err(EINVAL),
                 Entry::Vacant(place) => {
@@ -224,6 +227,57 @@ mod suite {
             mem::forget(xa.reserve(i, GFP_KERNEL)?);
             assert_eq!(xa.reserve(i, GFP_KERNEL).err(), Some(EBUSY));
         }
+        Ok(())
+    }
+
+    #[test]
+    fn a_reserved_entry_is_filled_or_given_back() -> Result {
+        for i in [0, 5, 64, usize::MAX] {
+            let xa = numbers::<Rcu>()?;
+            let one = number(1)?;
+            let mut guard = xa.lock();
+            for fill in [false, true] {
+                let Entry::Vacant(place) = guard.entry(i) else {
+                    return Err(EINVAL);
+                };
+                let place = place.reserve()?;
+                let reader = rcu::read_lock();
+                assert_eq!(xa.load(&reader, i), None);
+                assert_eq!(xa.cursor(&reader, i).next(), None);
+                if fill {
+                    place.fill(one);
+                    assert_eq!(xa.load(&reader, i), Some(&1));
+                    break;
+                }
+                drop(place);
+                assert_eq!(guard.find(0..=usize::MAX), None);
+            }
+            assert!(matches!(guard.entry(i), Entry::Occupied(_)));
+            drop(guard.remove(i));
+            assert_eq!(guard.find(0..=usize::MAX), None);
+            // What was forgotten stays reserved.
+            if let Entry::Vacant(place) = guard.entry(i) {
+                mem::forget(place.reserve()?);
+            }
+            drop(guard);
+            assert_eq!(xa.reserve(i, GFP_KERNEL).err(), Some(EBUSY));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_cursor_passes_reservations() -> Result {
+        let xa = numbers::<Rcu>()?;
+        for i in [3, 5, 7] {
+            xa.insert(i, number(i)?, GFP_KERNEL)?;
+        }
+        let place = xa.reserve(6, GFP_KERNEL)?;
+        let reader = rcu::read_lock();
+        let mut cursor = xa.cursor(&reader, 3);
+        let found = [3, 4, 5, 6, 7, 8].map(|_| cursor.next().copied());
+        assert_eq!(found, [Some(3), None, Some(5), None, Some(7), None]);
+        drop(reader);
+        drop(place);
         Ok(())
     }
 

@@ -50,6 +50,7 @@ use kernel::{
         Guard,
         Locked,
         Rcu,
+        VacantEntry,
         XArray, //
     },
 };
@@ -591,10 +592,15 @@ fn change_folios<'a>(
 fn change_numbers(mut guard: Guard<'_, RcuBox<usize>, Rcu>, rng: &mut Rng) {
     for _ in 0..rng.below(8) {
         let at = index(rng);
-        match rng.below(4) {
+        match rng.below(5) {
             0 => {
                 if let Ok(number) = RcuBox::new(at, GFP_NOWAIT) {
                     let _ = guard.insert(at, number);
+                }
+            }
+            4 => {
+                if let Entry::Vacant(place) = guard.entry(at) {
+                    reserve(place, at, rng);
                 }
             }
             1 => {
@@ -611,6 +617,20 @@ fn change_numbers(mut guard: Guard<'_, RcuBox<usize>, Rcu>, rng: &mut Rng) {
             }
             _ => {
                 warn_on!(guard.get(at).is_some_and(|number| *number != at));
+            }
+        }
+    }
+}
+
+/// Reserves a place, which is filled, given back, or now and then forgotten.
+fn reserve(place: VacantEntry<'_, '_, RcuBox<usize>, Rcu>, at: usize, rng: &mut Rng) {
+    let Ok(place) = place.reserve() else { return };
+    match rng.below(16) {
+        0 => core::mem::forget(place),
+        1..4 => drop(place),
+        _ => {
+            if let Ok(number) = RcuBox::new(at, GFP_NOWAIT) {
+                place.fill(number);
             }
         }
     }
