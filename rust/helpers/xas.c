@@ -11,9 +11,27 @@ __rust_helper void rust_helper_xas_init(struct xa_state *xas,
 	*xas = (struct xa_state)__XA_STATE(xa, index, 0, 0);
 }
 
-__rust_helper void *rust_helper_xas_next(struct xa_state *xas)
+/*
+ * The entries that follow the one that was loaded, in the same node: the slots that
+ * xas_next() would go through without looking at the tree. Returns the first of them,
+ * and sets @count to their number.
+ */
+__rust_helper void __rcu **rust_helper_xas_slots(const struct xa_state *xas,
+						 size_t *count)
 {
-	return xas_next(xas);
+	struct xa_node *node = xas->xa_node;
+
+	*count = 0;
+	if (xas_not_node(node) || node->shift)
+		return NULL;
+	*count = XA_CHUNK_MASK - xas->xa_offset;
+	return node->slots + xas->xa_offset + 1;
+}
+
+/* The caller is in a read-side critical section, or holds the lock. */
+__rust_helper void *rust_helper_xa_slot_entry(void __rcu **slot)
+{
+	return rcu_dereference_raw(*slot);
 }
 
 /* Unlike xas_retry(), this lets the entry of a reservation pass. */

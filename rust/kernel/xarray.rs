@@ -422,8 +422,7 @@ impl<T: RcuFree> XArray<T> {
     /// Returns the value at `index`: C's `xa_load()`.
     #[inline]
     pub fn load<'a>(&'a self, _reader: &'a rcu::Guard, index: usize) -> Option<T::Borrowed<'a>> {
-        // SAFETY: The array is initialised by the type invariants.
-        let entry = unsafe { bindings::xa_load(self.xa.get(), index) };
+        let (entry, _) = State::new(self, index).load_value();
         // SAFETY: The entry was found in a read-side critical section that lasts during `'a`, while
         // `self` is borrowed.
         unsafe { Self::borrow(entry) }
@@ -519,8 +518,7 @@ impl<'a, T: ForeignOwnable, M: Mode<T>> Guard<'a, T, M> {
     /// Returns the value at `index`.
     #[inline]
     pub fn get(&self, index: usize) -> Option<T::Borrowed<'_>> {
-        // SAFETY: The array is initialised by the invariants of `XArray`.
-        let entry = unsafe { bindings::xa_load(self.xa.xa.get(), index) };
+        let (entry, _) = State::new(self.xa, index).load_value();
         // SAFETY: The lock is held, and removal needs `self`, which is borrowed.
         unsafe { XArray::<T, M>::borrow(entry) }
     }
@@ -825,6 +823,8 @@ impl<T: ForeignOwnable, M: Mode<T>> Drop for Reservation<'_, T, M> {
 
 /// A position in an [`XArray`], from which it takes few instructions to get to the next index.
 ///
+/// What other tasks insert after the cursor was made, it may miss.
+///
 /// # Examples
 ///
 /// ```
@@ -843,10 +843,17 @@ impl<T: ForeignOwnable, M: Mode<T>> Drop for Reservation<'_, T, M> {
 ///
 /// # Invariants
 ///
-/// During `'a`, the caller is in a read-side critical section, or holds the lock and removes
-/// nothing.
+/// `xa` is an initialised array that exists during `'a`, whose entries are from `T::into_foreign`
+/// or reservations. During `'a`, the caller is in a read-side critical section, or holds the lock
+/// and removes nothing. The `-left` slots before `slots_end` belong to a node that was found since,
+/// and are for the indices before `end`.
+// Two numbers change from one index to the next. No function that is not inlined gets the address
+// of a cursor, so the compiler can keep them in registers.
 pub struct Cursor<'a, T: ForeignOwnable> {
-    state: State<'a>,
+    left: isize,
+    slots_end: *mut *mut c_void,
+    end: usize,
+    xa: *mut bindings::xarray,
     _values: PhantomData<&'a T>,
 }
 
@@ -857,9 +864,12 @@ impl<'a, T: ForeignOwnable> Cursor<'a, T> {
     /// nothing.
     #[inline]
     unsafe fn new<M: Mode<T>>(xa: &'a XArray<T, M>, index: usize) -> Self {
-        // INVARIANT: By the safety requirements.
+        // INVARIANT: By the safety requirements and the invariants of `XArray`. There is no slot.
         Self {
-            state: State::new(xa, index),
+            left: 0,
+            slots_end: ptr::null_mut(),
+            end: index,
+            xa: xa.xa.get(),
             _values: PhantomData,
         }
     }
@@ -870,10 +880,75 @@ impl<'a, T: ForeignOwnable> Cursor<'a, T> {
     #[expect(clippy::should_implement_trait)]
     #[inline(always)]
     pub fn next(&mut self) -> Option<T::Borrowed<'a>> {
-        let entry = NonNull::new(self.state.next())?;
-        // SAFETY: By the invariants of `XArray` the entry is from `into_foreign`. By the type
-        // invariants it is not freed during `'a`.
+        let entry = if self.left == 0 {
+            self.walk(self.end)
+        } else {
+            let slot = self.slots_end.wrapping_offset(self.left);
+            // SAFETY: By the type invariants there is such a slot, whose node is freed no earlier
+            // than its entries.
+            let entry = unsafe { bindings::xa_slot_entry(slot) };
+            // INVARIANT: There was a slot, which is the first.
+            self.left = self.left.wrapping_add(1);
+            // SAFETY: The function may be called for any entry.
+            if unsafe { bindings::xa_is_special(entry) } {
+                self.walk(self.end.wrapping_add_signed(self.left).wrapping_sub(1))
+            } else {
+                entry
+            }
+        };
+        // SAFETY: By the type invariants the entry is from `into_foreign`, and not freed during
+        // `'a`.
+        unsafe { Self::borrow(entry) }
+    }
+
+    /// # Safety
+    ///
+    /// The entry must be null, or from `into_foreign` and not freed during `'a`.
+    #[inline(always)]
+    unsafe fn borrow(entry: *mut c_void) -> Option<T::Borrowed<'a>> {
+        let entry = NonNull::new(entry)?;
+        // SAFETY: By the safety requirements.
         Some(unsafe { T::borrow(entry.as_ptr()) })
+    }
+
+    /// Goes to an index from the root of the array. Returns the entry, or null if that is of a
+    /// reservation.
+    #[inline(always)]
+    fn walk(&mut self, index: usize) -> *mut c_void {
+        // SAFETY: By the type invariants.
+        let found = unsafe { walk(self.xa, index) };
+        // INVARIANT: These are the slots after that of `index`.
+        self.left = (found.count as isize).wrapping_neg();
+        self.slots_end = found.slots.wrapping_add(found.count);
+        self.end = index.wrapping_add(1).wrapping_add(found.count);
+        found.entry
+    }
+}
+
+/// An entry, null if it is `XA_ZERO_ENTRY`, and the slots that follow it in the same node.
+struct Found {
+    entry: *mut c_void,
+    slots: *mut *mut c_void,
+    count: usize,
+}
+
+/// Looks an index up.
+///
+/// # Safety
+///
+/// `xa` must be an initialised array, which may be read.
+#[inline(never)]
+unsafe fn walk(xa: *mut bindings::xarray, index: usize) -> Found {
+    // SAFETY: By the safety requirements.
+    let mut state = unsafe { State::from_raw(xa, index) };
+    let (entry, _) = state.load_value();
+    let mut count = 0;
+    // SAFETY: The state is initialised by the invariants of `State`.
+    let slots = unsafe { bindings::xas_slots(&state.xas, &mut count) };
+    Found {
+        entry,
+        slots,
+        count,
     }
 }
 
@@ -890,9 +965,18 @@ struct State<'a> {
 impl<'a> State<'a> {
     #[inline(always)]
     fn new<T: ForeignOwnable, M: Mode<T>>(xa: &'a XArray<T, M>, index: usize) -> Self {
+        // SAFETY: The array is initialised by the invariants of `XArray`.
+        unsafe { Self::from_raw(xa.xa.get(), index) }
+    }
+
+    /// # Safety
+    ///
+    /// `xa` must be an initialised array that exists during `'a`.
+    #[inline(always)]
+    unsafe fn from_raw(xa: *mut bindings::xarray, index: usize) -> Self {
         let mut xas = MaybeUninit::uninit();
         // SAFETY: The memory is ours to be initialised.
-        unsafe { bindings::xas_init(xas.as_mut_ptr(), xa.xa.get(), index) };
+        unsafe { bindings::xas_init(xas.as_mut_ptr(), xa, index) };
         // INVARIANT: It was just initialised.
         Self {
             // SAFETY: As above.
@@ -938,36 +1022,6 @@ impl<'a> State<'a> {
             (ptr::null_mut(), true)
         } else {
             (entry, false)
-        }
-    }
-
-    /// Goes to the next index, or to the first if the state was not used before. Returns the entry,
-    /// or null if it is `XA_ZERO_ENTRY`.
-    #[inline(always)]
-    fn next(&mut self) -> *mut c_void {
-        // SAFETY: The state is initialised by the type invariants.
-        let entry = unsafe { bindings::xas_next(&mut self.xas) };
-        // SAFETY: The function may be called for any entry.
-        if unsafe { bindings::xa_is_special(entry) } {
-            return self.next_special(entry);
-        }
-        entry
-    }
-
-    /// The rest of [`Self::next`] for an entry that is not a value.
-    #[cold]
-    fn next_special(&mut self, entry: *mut c_void) -> *mut c_void {
-        // SAFETY: The state is initialised by the type invariants.
-        let entry = if unsafe { bindings::xas_retry_entry(&mut self.xas, entry) } {
-            self.load()
-        } else {
-            entry
-        };
-        // SAFETY: The function may be called for any entry.
-        if unsafe { bindings::xa_is_zero(entry) } {
-            ptr::null_mut()
-        } else {
-            entry
         }
     }
 

@@ -20,7 +20,7 @@ pub fn all(
     #[cfg(bad)]
     send(guard); //~ ERROR E0277: `*mut ()` cannot be sent between threads safely
     #[cfg(bad)]
-    send(cursor); //~ ERROR E0277: `*mut kernel::bindings::xa_node` cannot be sent between threads safely
+    send(cursor); //~ ERROR E0277: `*mut kernel::bindings::xarray` cannot be sent between threads safely
     #[cfg(not(bad))]
     drop((guard, cursor));
 }
