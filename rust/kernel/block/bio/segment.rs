@@ -291,14 +291,14 @@ impl<D: Direction> MappedBytes<'_, D> {
     /// Iterates over chunks of `size` bytes, which must not be 0. Leaves out a shorter chunk at the
     /// end.
     #[inline]
-    pub fn chunks(&self, size: usize) -> impl Iterator<Item = MappedBytes<'_, D>> {
-        let (at, count) = (self.at, self.len.checked_div(size).unwrap_or(0));
-        // INVARIANT: `count` chunks of `size` bytes are within the range.
-        (0..count).map(move |index| MappedBytes {
-            at: at.wrapping_add(index.wrapping_mul(size)),
-            len: size,
+    pub fn chunks(&self, size: usize) -> Chunks<'_, D> {
+        // INVARIANT: That many chunks are within the range.
+        Chunks {
+            at: self.at,
+            size,
+            count: self.len.checked_div(size).unwrap_or(0),
             _borrow: PhantomData,
-        })
+        }
     }
 
     /// Splits off the first `len` bytes. Returns [`None`] if there are fewer.
@@ -314,6 +314,43 @@ impl<D: Direction> MappedBytes<'_, D> {
         Some(first)
     }
 }
+
+/// An iterator over chunks of [`MappedBytes`], all of the same size.
+///
+/// # Invariants
+///
+/// The next `count * size` bytes from `at` on are as those of a `MappedBytes<'a, D>`.
+pub struct Chunks<'a, D: Direction> {
+    at: *mut u8,
+    size: usize,
+    count: usize,
+    _borrow: PhantomData<(&'a [u8], D)>,
+}
+
+impl<'a, D: Direction> Iterator for Chunks<'a, D> {
+    type Item = MappedBytes<'a, D>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<MappedBytes<'a, D>> {
+        self.count = self.count.checked_sub(1)?;
+        // INVARIANT: By the type invariants there are `size` bytes.
+        let chunk = MappedBytes {
+            at: self.at,
+            len: self.size,
+            _borrow: PhantomData,
+        };
+        // INVARIANT: These are the bytes after the chunk.
+        self.at = self.at.wrapping_add(self.size);
+        Some(chunk)
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.count, Some(self.count))
+    }
+}
+
+impl<D: Direction> ExactSizeIterator for Chunks<'_, D> {}
 
 impl MappedBytes<'_, FromDisk> {
     /// Fills the bytes with those of a folio from `offset` on.
