@@ -80,6 +80,18 @@ impl ByteRange {
             .then_some(range)
     }
 
+    /// Returns the `len` bytes from `at` on; [`None`] if there are none, or if they are not all in
+    /// one region, or if a page has no number.
+    #[inline]
+    pub(crate) fn in_region(at: u64, len: u32) -> Option<Self> {
+        let fits = u64::from(len) <= REGION_SIZE - at % REGION_SIZE;
+        // On 64-bit machines the first is always so.
+        (usize::try_from(at >> PAGE_SHIFT).is_ok() && len != 0 && fits).then_some(Self {
+            at,
+            len: len as usize,
+        })
+    }
+
     /// Returns the number of bytes.
     #[inline]
     pub(crate) fn len(self) -> usize {

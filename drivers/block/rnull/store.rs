@@ -104,7 +104,10 @@ impl Store {
     pub(crate) fn read(&self, at: u64, len: u32, to: &Segments<'_, FromDisk>) -> Result {
         match ByteRange::in_page(at, len) {
             Some(range) if self.block_pages() == 1 => self.read_page(range, to),
-            _ => self.read_regions(at, len, &mut to.clone()),
+            _ => match ByteRange::in_region(at, len) {
+                Some(range) => self.read_range(range, &mut to.clone()),
+                None => self.read_regions(at, len, &mut to.clone()),
+            },
         }
     }
 
@@ -137,6 +140,7 @@ impl Store {
     }
 
     /// Copies a range, and skips the bytes that it was copied to.
+    #[inline(never)]
     pub(crate) fn read_range(&self, range: ByteRange, to: &mut Segments<'_, FromDisk>) -> Result {
         let block_pages = self.block_pages();
         if block_pages > 1 {
@@ -171,7 +175,9 @@ impl Store {
     ) -> Result {
         let size = range.first(to.len()).whole_pages() * PAGE_SIZE;
         let whole = to.split_off(size).ok_or(EINVAL)?;
-        for (to, page) in whole.chunks(PAGE_SIZE).zip(range.split_off(size).page()..) {
+        range.split_off(size);
+        let mut chunks = whole.chunks(PAGE_SIZE);
+        while let Some(to) = chunks.next() {
             let Some(found) = cursor.next() else {
                 to.zero();
                 continue;
@@ -182,6 +188,8 @@ impl Store {
                     continue;
                 }
             }
+            // The range is what comes after all chunks.
+            let page = range.page().wrapping_sub(chunks.len()).wrapping_sub(1);
             self.read_page_locked(page, to)?;
         }
         Ok(())
@@ -273,7 +281,10 @@ impl Store {
     ) -> Result {
         match ByteRange::in_page(at, len) {
             Some(range) if self.block_pages() == 1 => self.write_page(flags, range, from),
-            _ => self.write_regions(flags, at, len, &mut from.clone()),
+            _ => match ByteRange::in_region(at, len) {
+                Some(range) => self.write_range(flags, range, &mut from.clone()),
+                None => self.write_regions(flags, at, len, &mut from.clone()),
+            },
         }
     }
 
@@ -308,6 +319,7 @@ impl Store {
     }
 
     /// Copies to a range.
+    #[inline(never)]
     fn write_range(
         &self,
         flags: Flags,
