@@ -30,6 +30,7 @@ use crate::{
     },
     store::Store, //
 };
+use core::ops::RangeInclusive;
 use kernel::{
     alloc::Flags,
     block::bio::{
@@ -261,15 +262,41 @@ impl WriteCache {
                 range,
                 &mut from.clone(),
             )),
-            Entry::Vacant(place) => {
-                let inserted = locked.share.has_room()
-                    && pages::insert_segments(place, range, &mut from.clone());
+            Entry::Vacant(place) if locked.share.has_room() || self.take_room(locked.share, 1) => {
+                let inserted = pages::insert_segments(place, range, &mut from.clone());
                 inserted.then(|| {
                     add(&locked.share.count, 1);
                     Ok(())
                 })
             }
+            Entry::Vacant(_) => self.replace_page(locked, range, from).then_some(Ok(())),
         }
+    }
+
+    /// Inserts a page, for which others are written back. Returns whether there was memory for
+    /// that.
+    #[inline(never)]
+    fn replace_page(
+        &self,
+        locked: &mut LockedShard<'_>,
+        range: ByteRange,
+        from: &Segments<'_, ToDisk>,
+    ) -> bool {
+        let share = locked.share;
+        while !share.has_room() && !self.take_room(share, 1) {
+            let has_share = share.count.load(Relaxed) >= self.fair_share.max(1);
+            if !has_share || self.write_back_next(locked, 1).is_err() {
+                return false;
+            }
+        }
+        let inserted = match locked.guard.entry(pages::index(range.page())) {
+            Entry::Vacant(place) => pages::insert_segments(place, range, &mut from.clone()),
+            Entry::Occupied(_) => false,
+        };
+        if inserted {
+            add(&share.count, 1);
+        }
+        inserted
     }
 
     /// Copies to a block, or a part of it.
@@ -429,16 +456,54 @@ impl WriteCache {
         locked: &mut LockedShard<'_>,
         block_pages: usize,
     ) -> Result<bool, Lack> {
-        let (guard, next) = (&locked.guard, locked.share.next.load(Relaxed));
-        let found = guard
-            .find(next..=usize::MAX)
-            .or_else(|| guard.find(0..=usize::MAX));
-        let Some((index, _)) = found else {
+        let next = locked.share.next.load(Relaxed);
+        Ok(
+            self.write_back_first(locked, next..=usize::MAX, block_pages)?
+                || self.write_back_first(locked, 0..=usize::MAX, block_pages)?,
+        )
+    }
+
+    /// Writes back the first block of a shard in a range of indices. Returns `false` if there is no
+    /// page.
+    ///
+    /// # Errors
+    ///
+    /// [`Lack::StoreMemory`] if there is no memory without waiting.
+    fn write_back_first(
+        &self,
+        locked: &mut LockedShard<'_>,
+        indices: RangeInclusive<usize>,
+        block_pages: usize,
+    ) -> Result<bool, Lack> {
+        let Some((index, cached)) = locked.guard.find(indices) else {
             return Ok(false);
         };
         let index = index & !(block_pages - 1);
         locked.share.next.store(index + block_pages, Relaxed);
-        self.write_back_locked(locked, pages::number(locked.number, index), block_pages)?;
+        let page = pages::number(locked.number, index);
+        if block_pages > 1 {
+            return self
+                .write_back_block(locked, page, block_pages)
+                .map(|()| true);
+        }
+        if pages::sectors(cached) != Sectors::NONE {
+            let mut store = self.store.lock(page);
+            match store.entry(pages::index(page)) {
+                // The cache gives the page away once the store has room for it.
+                Entry::Vacant(place) => {
+                    let place = place.reserve().map_err(|_| Lack::StoreMemory(page))?;
+                    if let Some(cached) = locked.guard.remove(index) {
+                        place.fill(cached);
+                    }
+                    add(&locked.share.count, -1);
+                    return Ok(true);
+                }
+                Entry::Occupied(place) => pages::merge(&place, place.get(), cached)
+                    .map_err(|_| Lack::StoreMemory(page))?,
+            }
+        }
+        drop(locked.guard.remove(index));
+        add(&locked.share.count, -1);
         Ok(true)
     }
 
@@ -447,7 +512,7 @@ impl WriteCache {
     /// # Errors
     ///
     /// [`Lack::StoreMemory`] if there is no memory without waiting.
-    fn write_back_locked(
+    fn write_back_block(
         &self,
         locked: &mut LockedShard<'_>,
         first: usize,
@@ -481,9 +546,13 @@ impl WriteCache {
 
     /// Moves a block to the store. Memory is allocated with `flags`.
     fn write_back(&self, flags: Flags, first: usize, block_pages: usize) -> Result {
-        let number = pages::shard_number(first);
+        let (number, index) = (pages::shard_number(first), pages::index(first));
         while self
-            .write_back_locked(&mut self.lock(number), first, block_pages)
+            .write_back_first(
+                &mut self.lock(number),
+                index..=index + block_pages - 1,
+                block_pages,
+            )
             .is_err()
         {
             self.store.add_pages(first, block_pages, flags)?;

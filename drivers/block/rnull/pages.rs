@@ -173,9 +173,9 @@ pub(crate) fn sectors(page: &Page) -> Sectors {
 
 /// Changes a page by `change`. It holds the sectors that `sectors` makes of those from before.
 #[inline(always)]
-pub(crate) fn change<M: Mode<PageBox>>(
+fn change<G>(
     page: &Page,
-    guard: &Guard<'_, PageBox, M>,
+    guard: &G,
     sectors: impl FnOnce(Sectors) -> Sectors,
     change: impl FnOnce() -> Result,
 ) -> Result {
@@ -185,6 +185,21 @@ pub(crate) fn change<M: Mode<PageBox>>(
         sectors(Sectors::from_bits(data)).bits()
     });
     done
+}
+
+/// Copies the sectors of another page that hold data.
+pub(crate) fn merge<G>(guard: &G, page: &Page, from: &Page) -> Result {
+    let sectors = sectors(from);
+    change(
+        page,
+        guard,
+        |old| old.with(sectors),
+        || {
+            sectors
+                .bytes()
+                .try_for_each(|(at, len)| page.copy_from_folio(at, from, at, len))
+        },
+    )
 }
 
 /// Copies a range from the pages that `next` returns, which are zeros if they are missing.

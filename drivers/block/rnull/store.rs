@@ -487,6 +487,12 @@ impl Store {
         Ok(())
     }
 
+    /// Takes the lock of the shard of a page.
+    #[inline]
+    pub(crate) fn lock(&self, page: usize) -> Guard<'_> {
+        self.pages.shard(page).lock()
+    }
+
     /// Makes room for a page of a cache, without waiting for memory. Returns [`None`] if there is a
     /// page already.
     pub(crate) fn reserve(&self, page: usize) -> Result<Option<Reservation<'_, PageBox>>> {
@@ -503,18 +509,8 @@ impl Store {
 
     /// Copies the sectors that a page of a cache holds. The cache keeps out readers of the block.
     pub(crate) fn merge(&self, page: usize, from: &Page) -> Result {
-        let guard = self.pages.shard(page).lock();
+        let guard = self.lock(page);
         let page = guard.get(pages::index(page)).ok_or(ENOMEM)?;
-        let sectors = pages::sectors(from);
-        pages::change(
-            page,
-            &guard,
-            |old| old.with(sectors),
-            || {
-                sectors
-                    .bytes()
-                    .try_for_each(|(at, len)| page.copy_from_folio(at, from, at, len))
-            },
-        )
+        pages::merge(&guard, page, from)
     }
 }
