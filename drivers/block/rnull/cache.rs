@@ -208,8 +208,9 @@ impl WriteCache {
     ///
     /// # Errors
     ///
-    /// [`ENOMEM`] if there is no memory for a block, which is then in the cache only, or unchanged.
-    /// Those after it are unchanged.
+    /// [`EINVAL`] if the range is not a multiple of [`SMALLEST_BLOCK`]. [`ENOMEM`] if there is no
+    /// memory for a block, which is then in the cache only, or unchanged. Those after it are
+    /// unchanged.
     pub(crate) fn write(
         &self,
         flags: Flags,
@@ -218,6 +219,10 @@ impl WriteCache {
         from: &mut Segments<'_, ToDisk>,
         fua: bool,
     ) -> Result {
+        // The rest of a sector would be taken for data.
+        if (at as u32 | len) % SMALLEST_BLOCK != 0 {
+            return Err(EINVAL);
+        }
         let block_pages = self.store.block_pages();
         match ByteRange::in_page(at, len) {
             Some(range) if block_pages == 1 && !fua => {
