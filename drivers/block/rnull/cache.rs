@@ -268,7 +268,7 @@ impl WriteCache {
                 &mut from.clone(),
             )),
             Entry::Vacant(place) if locked.share.has_room() || self.take_room(locked.share, 1) => {
-                let inserted = pages::insert_segments(place, range, &mut from.clone());
+                let inserted = pages::insert_segments(place, range, from);
                 inserted.then(|| {
                     add(&locked.share.count, 1);
                     Ok(())
@@ -295,7 +295,7 @@ impl WriteCache {
             }
         }
         let inserted = match locked.guard.entry(pages::index(range.page())) {
-            Entry::Vacant(place) => pages::insert_segments(place, range, &mut from.clone()),
+            Entry::Vacant(place) => pages::insert_segments(place, range, from),
             Entry::Occupied(_) => false,
         };
         if inserted {
@@ -327,6 +327,7 @@ impl WriteCache {
                         }
                         Entry::Vacant(place) => {
                             if may_insert && pages::insert_segments(place, block, from) {
+                                from.skip_bytes(block.len() as u32);
                                 add(&locked.share.count, 1);
                                 return Ok(());
                             }

@@ -306,17 +306,21 @@ fn write_whole_block<'p, G>(
     })?
 }
 
-/// Inserts a page with the next bytes. Returns `false` if they are not contiguous, or if there is
-/// no memory without waiting.
+/// Inserts a page with the next bytes, which are not skipped. Returns `false` if there is no memory
+/// without waiting.
 #[inline(never)]
 pub(crate) fn insert_segments<M: Mode<PageBox>>(
     place: VacantEntry<'_, '_, PageBox, M>,
     part: ByteRange,
-    from: &mut Segments<'_, ToDisk>,
+    from: &Segments<'_, ToDisk>,
 ) -> bool {
-    from.with_mapped(part.len(), |bytes| {
-        insert(place, part, bytes) && bytes.split_off(part.len()).is_some()
-    }) == Some(true)
+    let Ok(page) = uninit(part) else {
+        return false;
+    };
+    from.clone()
+        .copy_to_folio(&page, part.offset(), part.len())
+        .is_ok()
+        && place.insert(page).is_ok()
 }
 
 /// Inserts a page with the first bytes. Returns `false` if there are too few, or if there is no

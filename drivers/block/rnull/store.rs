@@ -297,7 +297,7 @@ impl Store {
                 return pages::write_part(&place, place.get(), range, &mut from.clone());
             }
             Entry::Vacant(place) => {
-                if pages::insert_segments(place, range, &mut from.clone()) {
+                if pages::insert_segments(place, range, &from.clone()) {
                     return Ok(());
                 }
             }
