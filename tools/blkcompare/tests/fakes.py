@@ -71,6 +71,7 @@ class Tree:
         self.write(f"{CPU}/cpufreq/boost", "1")
         self.commands = []
         self.modules_fail = False
+        self.absent = set()  # modules and programs
 
     def write(self, path, text):
         file = self.root / path.lstrip("/")
@@ -89,12 +90,17 @@ class Tree:
 
     def command(self, argv):
         """Takes the place of the programs that change a machine."""
-        self.commands.append(argv)
+        if argv[0] != "modinfo":
+            self.commands.append(argv)  # what changes something
         match argv:
             case ["fakedisk", "add", name]:
                 self.add_disk(name)
             case ["fakedisk", "del", name]:
                 (self.root / "dev" / name).unlink(missing_ok=True)
+            case ["modinfo", "-F", "filename", name]:
+                if name in self.absent:
+                    raise MachineError(f"module {name} not found")
+                return f"/lib/modules/{name}.ko"
             case ["modprobe", "-r", name]:
                 if self.modules_fail:
                     raise MachineError(f"{name} is in use")
@@ -106,7 +112,11 @@ class Tree:
         return ""
 
     def machine(self):
-        return Machine(self.top / "state", self.root, self.command)
+        return Machine(self.top / "state", self.root, self.command, which=self.which)
+
+    def which(self, name):
+        """Takes the place of shutil.which."""
+        return None if name in self.absent else f"/usr/bin/{name}"
 
 
 def make(top: Path) -> Tree:

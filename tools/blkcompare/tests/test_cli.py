@@ -6,8 +6,9 @@ import json
 import fakes
 import pytest
 
-from blkcompare import cli, runner, unit
+from blkcompare import cli, plan, runner, unit
 from blkcompare.config import load_config
+from blkcompare.db import Database
 
 
 @pytest.fixture
@@ -67,10 +68,12 @@ def runs(monkeypatch):
     seen = []
 
     class Fake:
-        def __init__(self, plan, *arguments, **options):
+        def __init__(self, plan, directory, *arguments, **options):
             seen.append(plan)
+            self.directory = directory
 
         def run(self):
+            Database(self.directory / cli.DATABASE, create=True).close()
             return "reboot"
 
     monkeypatch.setattr(runner, "Runner", Fake)
@@ -100,6 +103,35 @@ def test_plan_is_not_changed_after_the_start(tree, runs, tmp_path, capsys):
     assert len(runs) == 1
 
 
+def test_a_plan_that_was_not_started_may_change(tree, runs, tmp_path):
+    """What a newcomer does who lacks a driver: the run is refused, the file names another one."""
+    results = tmp_path / "r"
+    wanted = plan.make_plan(load_config(None, [], fakes.settings(tree.top)), tree.machine())
+    results.mkdir()
+    plan.save(wanted, results / "plan.json")
+    changed = options(tree, margin=0.5)
+    assert run(tree, "run", *changed, "-d", results, "--no-report") == cli.REBOOT
+    assert [made["margin"] for made in runs] == [0.5]
+
+
+def test_what_is_missing_is_said_by_a_plan(tree, capsys):
+    assert run(tree, "plan", *options(tree, load__fio="no-such-fio")) == 0
+    text = capsys.readouterr().out
+    assert "cannot be carried out on this machine as it is" in text
+    assert "the program no-such-fio is not installed" in text
+
+
+def test_errors_of_files_are_sentences(tree, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    with Database(tmp_path / cli.DATABASE, create=True) as database:
+        database.start_run(
+            {"drivers": {"A": {"name": "a"}, "B": {"name": "b"}}},
+            name="n", machine={"id": "i", "name": "m"}, versions={}, cells={"c": {}},
+        )  # fmt: skip
+    assert run(tree, "report", tmp_path, "-o", tmp_path / "file") == 1
+    assert capsys.readouterr().err == f"blkcompare: error: {tmp_path}/file: File exists\n"
+
+
 def test_restore_of_nothing(tree, monkeypatch, capsys):
     monkeypatch.setattr("os.geteuid", lambda: 0)
     assert run(tree, "restore") == 0
@@ -108,7 +140,6 @@ def test_restore_of_nothing(tree, monkeypatch, capsys):
 
 def test_experiment_starts_from_the_plan_of_the_run(tree, tmp_path, monkeypatch, capsys):
     from blkcompare.config import Config
-    from blkcompare.db import Database
     from blkcompare.plan import make_plan
 
     base = make_plan(load_config(None, [], fakes.settings(tree.top, margin=0.02)), tree.machine())

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from . import __version__, plan, runner, unit
+from . import __version__, needs, plan, runner, unit
 from .config import Config, ConfigError, load_config, packaged
 from .db import Database, DatabaseError
 from .machine import STATE_DIR, Machine, MachineError
@@ -60,8 +60,13 @@ def plan_command(arguments: argparse.Namespace) -> int:
     if arguments.config:
         print(config.dump(), end="")
         return 0
-    made = plan.make_plan(config, _machine(arguments))
+    machine = _machine(arguments)
+    made = plan.make_plan(config, machine)
     print(plan.describe(made))
+    lacking = needs.missing(machine, made)
+    if lacking:
+        print("It cannot be carried out on this machine as it is:")
+        print("\n".join(f"  - {sentence}" for sentence in lacking))
     if arguments.output:
         if arguments.output.exists():
             raise ConfigError(f"{arguments.output} exists already, and a plan is not changed")
@@ -102,11 +107,18 @@ def _plan_of_run(
             raise ConfigError(f"{directory} has the results of another plan; see --directory")
     else:
         config = _config(arguments)
+        # A plan that was never started, for want of something, may still be changed.
+        started = (directory / DATABASE).exists()
         if frozen.exists():
             wanted = plan.load(frozen)
-            if wanted["config_hash"] != plan.config_hash(config):
-                raise ConfigError(f"{directory} has the results of another plan; see --directory")
-            return wanted
+            if wanted["config_hash"] == plan.config_hash(config):
+                return wanted
+            if started:
+                raise ConfigError(
+                    f"{directory} has the results of another plan; go on with: blkcompare run"
+                    f" {directory}, or take another directory with --directory"
+                )
+            frozen.unlink()
         wanted = plan.make_plan(config, machine)
     if not frozen.exists():
         directory.mkdir(parents=True, exist_ok=True)
@@ -121,6 +133,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     directory = _directory(arguments)
     wanted = _plan_of_run(arguments, directory, machine)
     if arguments.install_unit:
+        needs.require(machine, wanted)
         unit.install(machine, directory, arguments.settle)
         progress.say(
             f"{unit.PATH} is installed: it starts the run after each boot, and reboots"
@@ -354,8 +367,12 @@ def main(arguments: list[str] | None = None) -> int:
     except (ConfigError, MachineError, DatabaseError, runner.RunError, ValueError) as error:
         print(f"blkcompare: error: {error}", file=sys.stderr)
         return 1
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            return 1
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"blkcompare: error: {where}{error.strerror}", file=sys.stderr)
+        return 1
     except (runner.Interrupted, KeyboardInterrupt):
         print("blkcompare: interrupted; the same command resumes the run", file=sys.stderr)
         return INTERRUPTED
-    except BrokenPipeError:
-        return 1

@@ -32,7 +32,7 @@ KINDS = ("configfs", "module", "loop", "command", "pci", "device")
 #: What a description may have, and what it must have by kind.
 FIELDS = {
     "summary", "kind", "module", "parameters", "configfs", "description", "not_description",
-    "device", "memory", "pci_driver", "start", "stop", "first_id", "disk",
+    "device", "memory", "pci_driver", "start", "stop", "first_id", "disk", "hint",
 }  # fmt: skip
 REQUIRED = {
     "configfs": ("module", "configfs"),
@@ -293,6 +293,22 @@ def pci_disks(machine: Machine, address: str) -> list[str]:
     return found
 
 
+def prove(machine: Machine, module: str, description: Mapping[str, Any]) -> None:
+    """Refuses a module that is not, by what it says about itself, that of the description."""
+    expected = description.get("description")
+    excluded = description.get("not_description")
+    if not expected and not excluded:
+        return
+    try:
+        found = machine.command(["modinfo", "-F", "description", module]).strip()
+    except MachineError:
+        found = ""  # Built in, without the list of built-in modules.
+    if excluded and found == excluded or expected and found != expected:
+        raise MachineError(
+            f"the module {module} is not that of the plan, but: {found or 'unknown'}"
+        )
+
+
 class Disks:
     """The disks of a run, by the letters of an order."""
 
@@ -361,24 +377,7 @@ class Disks:
                 f"{module} is loaded already, and its disks may have data; unload it,"
                 " or name its disks as devices"
             )
-        self._prove(module, description)
-
-    def _prove(self, module: str, description: Mapping[str, Any]) -> None:
-        """Compares what the module says about itself with the description."""
-        expected = description.get("description")
-        excluded = description.get("not_description")
-        if not expected and not excluded:
-            return
-        try:
-            found = self.machine.command(["modinfo", "-F", "description", module]).strip()
-        except MachineError:
-            found = ""  # Built in, without the list of built-in modules.
-        if excluded and found == excluded:
-            raise MachineError(f"the module {module} is not that of the plan, but: {found}")
-        if expected and found != expected:
-            raise MachineError(
-                f"the module {module} is not that of the plan, but: {found or 'unknown'}"
-            )
+        prove(machine, module, description)
 
     def _make(self, letter: str) -> None:
         driver, planned = self.driver(letter), self._planned(letter)

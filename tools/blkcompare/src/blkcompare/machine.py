@@ -99,11 +99,25 @@ class Journal:
             sync_directory(self.directory)
 
 
+def _path() -> str:
+    """Returns where programs are: those of the administrator, too, for users who make a plan."""
+    return os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
+
+
+def _which(name: str) -> str | None:
+    return shutil.which(name, path=_path())
+
+
 def _run(argv: list[str]) -> str:
     """Runs a command, and returns what it writes to standard output."""
     try:
         done = subprocess.run(
-            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env={**os.environ, "PATH": _path()},
         )
     except FileNotFoundError as error:
         raise MachineError(f"{argv[0]} is not installed") from error
@@ -124,11 +138,13 @@ class Machine:
         root: Path | str = "/",
         command: Callable[[list[str]], str] = _run,
         say: Callable[[str], None] = lambda text: None,
+        which: Callable[[str], str | None] = _which,
     ):
         self.root = Path(root)
         self.state_dir = Path(state_dir)
         self.command = command
         self.say = say
+        self._which = which
         self.journal = Journal(self.state_dir)
         self._lock: int | None = None
 
@@ -182,6 +198,9 @@ class Machine:
         if self._lock is None:
             raise AssertionError("the machine is changed without holding it")
         self.journal.append(entry | {"boot": self.boot_id()})
+
+    def has_program(self, name: str) -> bool:
+        return self._which(name) is not None
 
     # Changing.
 

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from . import covariates, fio, tune
+from . import covariates, fio, needs, tune
 from .db import Database
 from .disks import Disks
 from .gate import Gate
@@ -127,6 +127,7 @@ class Runner:
     def _run(self) -> str:
         with signals_raise():
             restore_leftovers(self.machine)
+            needs.require(self.machine, self.plan)
             self.disks.check_existing()
             self.directory.mkdir(parents=True, exist_ok=True)
             with Database(self.directory / "results.sqlite", create=True) as database:
@@ -330,7 +331,10 @@ class Runner:
                 if failures >= MOST_FAILURES:
                     raise RunError(f"{failures} cycles failed one after another: {reason}")
                 if waits >= self.plan["gate"]["attempts"]:
-                    raise RunError(f"the machine is not quiet ({reason}); run again when it is")
+                    raise RunError(
+                        f"the machine is not quiet ({reason}); run again when it is, or take"
+                        " another plan with other limits (the keys gate.*)"
+                    )
                 if attempts[cell, number] < self.plan["gate"]["attempts"]:
                     pending.append((number, cell))
                 else:
