@@ -30,7 +30,7 @@ fill,*) ;;
 *,fail) echo "fio: the device is on fire" >&2; exit 1 ;;
 esac
 case $file in *b*) iops=1010 ;; *) iops=1000 ;; esac
-clat='"clat_ns": {{"min": 1, "max": 9, "mean": 5, "N": 500, "percentile": {{"50.000000": 5}}}}'
+clat='"clat_ns": {{"min": 1, "max": 9, "mean": 5, "N": 500, "bins": {{"5": 500}}}}'
 ios="{{\\"iops\\": $iops, \\"bw_bytes\\": 4096000, \\"total_ios\\": 500, $clat}}"
 none='{{"iops": 0, "bw_bytes": 0, "total_ios": 0}}'
 case $rw in *read*) read=$ios write=$none ;; *) read=$none write=$ios ;; esac

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from blkcompare import simulate, stats
-from blkcompare.analysis import Verdict, analyse, join, plan_power, select_run, sentences
+from blkcompare.analysis import (
+    Verdict,
+    analyse,
+    analyse_all,
+    join,
+    plan_power,
+    select_run,
+    sentences,
+)
 from blkcompare.db import Database, DatabaseError
 from blkcompare.simulate import Scenario
 
@@ -82,6 +90,97 @@ def test_a_failed_control_voids_the_run(tmp_path):
     said = sentences(result)
     assert "void" in said.found[0]
     assert not any("faster" in text or "equivalent" in text for text in said.found)
+
+
+def change_latency(run, factor):
+    """Multiplies the latencies by what ``factor(cycle, sample, percentile)`` returns."""
+    for cycle in run.cycles:
+        for sample in cycle.samples:
+            for name in ("50", "99"):
+                sample.latency[name] *= factor(cycle, sample, name)
+
+
+def test_latency_is_judged_by_the_same_rules(tmp_path):
+    run = made(tmp_path, effects={NAMES[0]: 0.03})
+    change_latency(
+        run, lambda cycle, sample, p: 1.03 if (p, sample.driver) == ("99", "B") else 1.0
+    )
+    result = analyse_all(run)
+    p50, p99 = result.beside
+    assert [r.metric.name for r in (result, p50, p99)] == ["iops", "p50", "p99"]
+    assert result.cells[0].verdict is p50.cells[0].verdict is Verdict.FASTER
+    # The latency of a simulated sample is the inverse of its IOPS.
+    assert p50.cells[0].estimate.mean == pytest.approx(-result.cells[0].estimate.mean)
+    assert p50.cells[0].estimate.low == pytest.approx(-result.cells[0].estimate.high)
+    assert p50.cells[0].p_adjusted == pytest.approx(result.cells[0].p_adjusted)
+    assert p99.cells[0].verdict is Verdict.EQUIVALENT
+    assert {c.verdict for c in p99.cells[1:]} == {Verdict.SLOWER}
+    said = sentences(result)
+    found = " ".join(said.found)
+    assert "The median latency of rnull is shorter than that of null_blk in 1 cell of 4" in found
+    assert "The 99th percentile of the latency of rnull is longer than that of null_blk in 3" in found
+    assert "equivalent in the 99th percentile of the latency" in found
+    assert "the median latency of rnull differs from that of null_blk by" in found
+    assert "A/A control of the median latency shows no fault" in " ".join(said.not_found)
+    assert "latency" not in " ".join(said.not_looked_at)
+
+
+def test_a_control_that_fails_in_latency_voids_that_only(tmp_path):
+    path = tmp_path / "x.db"
+    simulate.write_run(path, Scenario(cells=24, boots=6, boot_own=0.002))
+    run = select_run(path)
+    change_latency(
+        run,
+        lambda cycle, sample, p: {"A2": 1.03, "B": 1.05}.get(sample.driver, 1) if p == "99" else 1.0,
+    )
+    result = analyse_all(run)
+    p50, p99 = result.beside
+    assert (result.void, p50.void, p99.void) == (False, False, True)
+    assert {c.verdict for c in p99.cells} == {Verdict.VOID}
+    found = " ".join(sentences(result).found)
+    assert "The comparison of the 99th percentile of the latency is void" in found
+    assert "latency of rnull is longer" not in found and "The run is void" not in found
+
+
+def test_a_void_run_has_no_verdict_on_latency(tmp_path):
+    path = tmp_path / "x.db"
+    simulate.write_run(path, Scenario(cells=24, boots=6, boot_own=0.002, control_effect=0.02))
+    run = select_run(path)
+    # The control of the latency itself has no fault.
+    change_latency(run, lambda cycle, sample, p: 1.02 if sample.driver == "A2" else 1.0)
+    result = analyse_all(run)
+    assert result.void and not result.beside[0].control.failed
+    assert {c.verdict for other in result.beside for c in other.cells} == {Verdict.VOID}
+    assert not any("latency" in text for text in sentences(result).found)
+
+
+def test_latency_that_was_not_looked_at_is_said(tmp_path):
+    run = made(tmp_path, plan={"headline": {"metric": "iops"}})
+    for cycle in run.cycles:
+        for sample in cycle.samples:
+            if cycle.cell == NAMES[1]:
+                sample.latency["ios"] = 999 if sample.id % 20 == 0 else 1000
+            if cycle.cell == NAMES[2] and sample.driver == "B":
+                del sample.latency["50"]
+    result = analyse_all(run)
+    p50, p99 = result.beside
+    missing = [[c.name for c in r.of(Verdict.MISSING)] for r in (result, p50, p99)]
+    assert missing == [[], [NAMES[2]], [NAMES[1]]]
+    said = " ".join(sentences(result).not_looked_at)
+    assert "The 99th percentile of the latency in 1 cell: it was not recorded there, or" in said
+    assert f"lie beyond it. These are {NAMES[1]}." in said
+    assert "The median latency was not named by the plan" in said
+
+
+def test_the_plan_can_have_latency_for_its_headline(tmp_path):
+    plan = {"headline": {"metric": "p99", "test": "t", "beside": ["iops", "p99"]}}
+    run = made(tmp_path, effects={NAMES[0]: -0.03}, plan=plan)
+    result = analyse_all(run)
+    assert result.metric.name == "p99" and [r.metric.name for r in result.beside] == ["iops"]
+    assert result.cells[0].verdict is result.beside[0].cells[0].verdict is Verdict.SLOWER
+    assert result.cells[0].estimate.mean == pytest.approx(0.03, abs=0.006)
+    assert result.cells[0].bootstrap and not result.beside[0].cells[0].bootstrap
+    assert "99th percentile of the latency" in sentences(result).found[0]
 
 
 def test_too_few_boots_give_no_verdict(tmp_path):
@@ -183,7 +282,7 @@ def test_bad_plans_are_refused(tmp_path):
     run = made(tmp_path)
     for change, message in (
         ({"drivers": {}}, "does not name drivers A and B"),
-        ({"headline": {"metric": "speed"}}, "neither iops nor bandwidth"),
+        ({"headline": {"metric": "speed"}}, "metric 'speed' is not known"),
         ({"headline": {"test": "u"}}, "headline test 'u'"),
     ):
         plan, run.plan = run.plan, {**run.plan, **change}

@@ -78,7 +78,8 @@ def test_output_of_one_direction():
     text = "note: both\n" + output(direction(100, {"5": 100})) + "\nbye"
     iops, bandwidth, latency, extra = fio.parse(text)
     assert (iops, bandwidth) == (50, 204800)
-    assert latency == {"50": 7, "mean": 5, "min": 5, "max": 5}
+    assert {latency["1"], latency["50"], latency["99.99"]} == {5}
+    assert (latency["mean"], latency["min"], latency["max"], latency["ios"]) == (5, 5, 5, 100)
     assert extra["ctx"] == 3
 
 
@@ -87,9 +88,27 @@ def test_latencies_of_two_directions_are_those_of_all_requests():
         output(direction(90, {"10": 90}), direction(10, {"1000": 9, "5000": 1}))
     )
     assert iops == 50
-    assert (latency["50"], latency["90"], latency["99"], latency["99.9"]) == (10, 10, 1000, 5000)
+    assert (latency["50"], latency["90"]) == pytest.approx((10.56, 11))
+    # The bin of 1000 begins at 1000, that of 5000 at 4992.
+    assert (latency["99"], latency["99.9"]) == pytest.approx((1008, 5000))
     assert latency["mean"] == pytest.approx((900 + 9000 + 5000) / 100)
     assert (latency["min"], latency["max"]) == (10, 5000)
+
+
+def test_percentiles_are_interpolated_within_the_bins_of_fio():
+    assert [fio._bin(value) for value in (5, 127, 129, 1004, 87552)] == [
+        (5, 1), (127, 1), (128, 2), (1000, 8), (87040, 1024)
+    ]  # fmt: skip
+    # Latencies from 1000 to 2000, of which fio knows the bins.
+    exact = [1000 + k / 50 for k in range(50000)]
+    bins = {}
+    for value in exact:
+        width = 8 if value < 1024 else 16
+        middle = int(value // width * width + width / 2)
+        bins[str(middle)] = bins.get(str(middle), 0) + 1
+    latency = fio.parse(output(direction(len(exact), bins)))[2]
+    for p in (1, 50, 90, 99):
+        assert latency[f"{p:g}"] == pytest.approx(1000 + 10 * p, abs=0.1)
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,16 @@ def test_plan_says_what_it_changes(tree):
         assert words in text
 
 
+def test_plan_names_what_it_compares(tree):
+    made = make(tree, preset="core")
+    assert made["headline"] == {"metric": "iops", "test": "t", "beside": ["p50", "p99"]}
+    assert "t-interval over boots of iops, and beside it of p50, p99;" in plan.describe(made)
+    made = make(tree, "headline.metric=p99", "headline.beside=iops", preset="core")
+    assert "t-interval over boots of p99, and beside it of iops;" in plan.describe(made)
+    with pytest.raises(ConfigError, match="headline.beside: 'p42' is none of"):
+        make(tree, "headline.beside=p42")
+
+
 def test_huge_pages_are_counted(tree):
     tree.write("/proc/meminfo", "MemAvailable: 80000000 kB\nHugepagesize: 2048 kB\n")
     tree.write("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "0")

@@ -94,10 +94,11 @@ def test_report_has_its_parts(run):
         "Method",
     ):
         assert part in page.words, part
-    # A row of the forest for each cell, four plots for each that was measured, two for all.
+    # A row of each forest for each cell: of the headline, of the median and the 99th percentile of
+    # the latency.  Four plots for each cell that was measured, two for all.
     svgs = [a for tag, a in page.tags if tag == "svg"]
     assert sum(a.get("class") == "plot" for a in svgs) == 4 * 3 + 2
-    assert sum(a.get("class") != "plot" for a in svgs) == 4
+    assert sum(a.get("class") != "plot" for a in svgs) == 3 * 4
 
 
 def test_report_needs_no_network(run):
@@ -166,6 +167,57 @@ def test_numbers_are_those_of_the_analysis(run):
     modal = cells[NAMES[2]]
     assert modal["modes"]["A"]["found"] and len(modal["modes"]["A"]["shares"]) == 2
     assert len(modal["within_modes_percent"]) == 2
+
+
+def test_latency_is_beside_the_headline(run):
+    _, written, page = run
+    assert "The median latency of rnull is longer than that of null_blk in 1 cell of 2" in page.words
+    with written.csv.open() as file:
+        rows = {row["cell"]: row for row in csv.DictReader(file)}
+    cells = {c["cell"]: c for c in json.loads(written.json.read_text())["runs"][0]["cells"]}
+    slow = rows[NAMES[0]]
+    # The latency of a simulated sample is the inverse of its IOPS.
+    inverse = 100 / (1 + float(slow["difference_percent"]) / 100) - 100
+    for name in ("p50", "p99"):
+        assert float(slow[f"{name}_percent"]) == pytest.approx(inverse, rel=1e-3)
+        assert slow[f"{name}_verdict"] == slow["verdict"] == "slower"
+        assert cells[NAMES[0]][f"{name}_p_bh"] == pytest.approx(float(slow[f"{name}_p_bh"]), 1e-4)
+        assert (rows[NAMES[2]][f"{name}_verdict"], rows[NAMES[2]][f"{name}_percent"]) == ("modes", "")
+    assert page.words.count(f"{inverse:+.2f} (") >= 2
+    assert written.summary.count("99th percentile of the latency") >= 2
+
+
+def test_headline_of_latency(tmp_path):
+    headline = {"metric": "p99", "test": "t", "beside": ["iops"]}
+    simulate.write_run(
+        tmp_path / "x.db", PLAIN, cells=CELLS, effects={NAMES[0]: -0.03}, plan={"headline": headline}
+    )
+    written = report.write_report([tmp_path / "x.db"], tmp_path)
+    page = Page(written.html.read_text())
+    assert "Beside the headline" in page.words and "I/O per second" in page.words
+    assert "means that the 99th percentile of the latency of rnull (B) is longer" in page.words
+    (row,) = [row for row in csv.DictReader(written.csv.open()) if row["cell"] == NAMES[0]]
+    assert (row["metric"], row["verdict"], row["iops_verdict"]) == ("p99", "slower", "slower")
+    assert float(row["difference_percent"]) > 2.5 and float(row["iops_percent"]) < -2.5
+    # A longer latency has the colour of what is worse.
+    (cell,) = [a for tag, a in page.tags if tag == "td" and NAMES[0] in a.get("title", "")]
+    assert cell["class"].split()[0] == "minus" and "+3" in cell["title"]
+
+
+def test_runs_with_another_headline_are_not_in_the_trend(tmp_path):
+    for i, metric in enumerate(("iops", "p50", "p50")):
+        simulate.write_run(
+            tmp_path / "x.db",
+            PLAIN,
+            cells=CELLS,
+            name=f"release {i}",
+            plan={"headline": {"metric": metric, "beside": []}},
+            started=1.7e9 + 1e6 * i,
+        )
+    page = Page(report.write_report([tmp_path / "x.db"], tmp_path).html.read_text())
+    assert sum("run, as numbered in the table" in text for text in page.text) == 1
+    trend = [a for tag, a in page.tags if tag == "path" and a.get("class") == "interval m0"]
+    assert len(trend) == 2
 
 
 def test_summary_is_for_a_terminal(run):

@@ -8,7 +8,7 @@ modes replace the mean by the differences within modes, and a failed control voi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -29,6 +29,66 @@ OUTLIER = 6.0
 
 #: Axes whose numbers are bytes.
 SIZE_AXES = ("bs", "block_size", "size")
+
+
+#: A percentile is not used if fewer I/O of a sample than this lie beyond it.
+LEAST_BEYOND = 10
+
+#: What is compared beside the headline if the plan does not say it.
+BESIDE = ("p50", "p99")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A quantity of a sample that is compared."""
+
+    name: str  # in the plan
+    noun: str  # in sentences
+    unit: str
+    better: int = 1  # 1: more is better, -1: less is
+    percentile: str = ""  # of the latency
+
+    def value(self, sample: Sample) -> float | None:
+        """Returns the quantity, or None if the sample does not have it."""
+        if not self.percentile:
+            return sample.iops if self.name == "iops" else sample.bandwidth
+        value, ios = sample.latency.get(self.percentile), sample.latency.get("ios")
+        if value is None or value <= 0:
+            return None
+        if ios is not None and ios * (1 - float(self.percentile) / 100) < LEAST_BEYOND:
+            return None
+        return value
+
+    @property
+    def of(self) -> str:
+        """In sentences that are about the I/O per second if they do not say anything."""
+        return f" of the {self.noun}" if self.percentile else ""
+
+    @property
+    def title(self) -> str:
+        return self.noun[0].upper() + self.noun[1:]
+
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("iops", "I/O per second", "IOPS"),
+        Metric("bandwidth", "bandwidth", "bytes per second"),
+        Metric("p50", "median latency", "ns", -1, "50"),
+        Metric("p99", "99th percentile of the latency", "ns", -1, "99"),
+        Metric("p99.9", "99.9th percentile of the latency", "ns", -1, "99.9"),
+    )
+}
+
+
+def headline_metric(plan: Mapping[str, Any]) -> Metric:
+    """Returns what a plan compares."""
+    name = plan.get("headline", {}).get("metric", "iops")
+    if name not in METRICS:
+        raise DatabaseError(
+            f"the plan's headline metric {name!r} is not known; there are {', '.join(METRICS)}"
+        )
+    return METRICS[name]
 
 
 class Verdict(Enum):
@@ -84,6 +144,9 @@ class CellResult:
     lag1: tuple[float, float] = (0.0, 1.0)
     latency: dict[str, dict[str, float]] = field(default_factory=dict)
     iops: dict[str, float] = field(default_factory=dict)
+    #: Medians over samples of what is compared.
+    level: dict[str, float] = field(default_factory=dict)
+    lacking: bool = False  # a sample does not have what is compared
     kept: int = 0
     rejected: int = 0
     failed: int = 0
@@ -116,10 +179,15 @@ class RunResult:
     control_cells: int = 0  # cells with samples of the control
     overall: stats.Estimate | None = None
     overall_cells: int = 0
+    metric: Metric = METRICS["iops"]
+    #: What is compared beside the headline, by the same rules.
+    beside: list[RunResult] = field(default_factory=list)
+    headline_void: bool = False
 
     @property
     def void(self) -> bool:
-        return self.control is not None and self.control.failed
+        """Whether the control failed: that of the headline voids what is beside it as well."""
+        return self.headline_void or self.control is not None and self.control.failed
 
     @property
     def boots(self) -> int:
@@ -142,17 +210,29 @@ class RunResult:
         return [cell for cell in self.cells if cell.verdict is not Verdict.MISSING]
 
 
-def metric(sample: Sample, name: str) -> float:
-    """Returns the number of a sample that is compared; more is better."""
-    if name == "iops":
-        return sample.iops
-    if name == "bandwidth":
-        return sample.bandwidth
-    raise DatabaseError(f"the plan's headline metric {name!r} is neither iops nor bandwidth")
-
-
 def analyse(run: Run, *, confidence: float = 0.95, seed: int = 1, draws: int = 10_000) -> RunResult:
-    """Computes all results of a run.  The same run and seed give the same results."""
+    """Computes the results of a run.  The same run and seed give the same results."""
+    return _analyse(run, headline_metric(run.plan), confidence, seed, draws)
+
+
+def analyse_all(
+    run: Run, *, confidence: float = 0.95, seed: int = 1, draws: int = 10_000
+) -> RunResult:
+    """Computes the results of a run, and of what the plan compares beside the headline."""
+    result = analyse(run, confidence=confidence, seed=seed, draws=draws)
+    for name in run.plan.get("headline", {}).get("beside", BESIDE):
+        if name not in METRICS:
+            raise DatabaseError(f"the plan compares {name!r}, which is not known")
+        if METRICS[name] not in (result.metric, *(other.metric for other in result.beside)):
+            # Without the bootstrap, which is a check of the headline.
+            other = _analyse(run, METRICS[name], confidence, seed, 0, result.void)
+            result.beside.append(other)
+    return result
+
+
+def _analyse(
+    run: Run, metric: Metric, confidence: float, seed: int, draws: int, void: bool = False
+) -> RunResult:
     if not 0.5 <= confidence < 1:
         raise ValueError("the confidence has to be between 0.5 and 1")
     rng = np.random.default_rng(seed)
@@ -162,9 +242,8 @@ def analyse(run: Run, *, confidence: float = 0.95, seed: int = 1, draws: int = 1
     headline = plan.get("headline", {})
     if headline.get("test", "t") != "t":
         raise DatabaseError(f"the plan's headline test {headline['test']!r} is not known")
-    what = headline.get("metric", "iops")
     margin, alpha = float(plan.get("margin", 0.01)), float(plan.get("alpha", 0.05))
-    cells = [_cell(run, name, what) for name in run.cells]
+    cells = [_cell(run, name, metric) for name in run.cells]
     result = RunResult(
         run,
         cells,
@@ -175,6 +254,8 @@ def analyse(run: Run, *, confidence: float = 0.95, seed: int = 1, draws: int = 1
         plan.get("boots"),
         None,
         None,
+        metric=metric,
+        headline_void=void,
     )
     _find_modes(result, rng)
     for cell in cells:
@@ -188,10 +269,11 @@ def analyse(run: Run, *, confidence: float = 0.95, seed: int = 1, draws: int = 1
     return result
 
 
-def _cell(run: Run, name: str, what: str) -> CellResult:
+def _cell(run: Run, name: str, metric: Metric) -> CellResult:
     cell = CellResult(name, run.cells[name])
     values: dict[str, dict[int, list[float]]] = {"A": {}, "B": {}, "A2": {}}
     latency: dict[str, list[dict[str, float]]] = {"A": [], "B": [], "A2": []}
+    iops: dict[str, list[float]] = {"A": [], "B": [], "A2": []}
     differences: dict[int, list[float]] = {}
     control: dict[int, list[float]] = {}
     for cycle in run.cycles:
@@ -204,24 +286,36 @@ def _cell(run: Run, name: str, what: str) -> CellResult:
             continue
         legs: dict[str, list[float]] = {"A": [], "B": [], "A2": []}
         for sample in cycle.samples:
-            value = metric(sample, what)
+            latency[sample.driver].append(sample.latency)
+            iops[sample.driver].append(sample.iops)
+            value = metric.value(sample)
+            if value is None:
+                cell.lacking = True
+                continue
             legs[sample.driver].append(value)
             values[sample.driver].setdefault(cycle.boot, []).append(math.log(value))
-            latency[sample.driver].append(sample.latency)
         if legs["A"] and legs["B"]:
             differences.setdefault(cycle.boot, []).append(
                 stats.cycle_difference(legs["A"], legs["B"])
             )
         if legs["A"] and legs["A2"]:
             control.setdefault(cycle.boot, []).append(stats.cycle_difference(legs["A"], legs["A2"]))
+    for driver, found in latency.items():
+        if found:
+            cell.latency[driver] = _percentiles(found)
+            cell.iops[driver] = float(np.median(iops[driver]))
+    # To leave out single samples would be a choice by their values.
+    if cell.lacking:
+        return cell
     cell.differences = {b: np.array(d) for b, d in sorted(differences.items())}
     cell.control_differences = {b: np.array(d) for b, d in sorted(control.items())}
     for driver, boots in values.items():
         if boots:
             order = sorted(boots)
             cell.modes[driver] = DriverModes(driver, order, [np.array(boots[b]) for b in order])
-            cell.iops[driver] = float(np.exp(np.median(np.concatenate(cell.modes[driver].samples))))
-            cell.latency[driver] = _percentiles(latency[driver])
+            cell.level[driver] = float(
+                np.exp(np.median(np.concatenate(cell.modes[driver].samples)))
+            )
     return cell
 
 
@@ -301,7 +395,8 @@ def _estimate(cell: CellResult, result: RunResult, rng: np.random.Generator, dra
     cell.estimate = stats.t_interval(means, result.confidence)
     cell.tost = stats.tost(means, result.margin)
     cell.hodges_lehmann = stats.hodges_lehmann(means, result.confidence)
-    cell.bootstrap = stats.hierarchical_bootstrap([boots], result.confidence, draws, rng)
+    if draws:
+        cell.bootstrap = stats.hierarchical_bootstrap([boots], result.confidence, draws, rng)
     cell.detectable = stats.detectable(cell.estimate.sd, len(boots), result.alpha)
 
 
@@ -363,7 +458,8 @@ def _verdict(cell: CellResult, result: RunResult) -> None:
     else:
         cell.equivalent = cell.tost_adjusted <= result.alpha
         if cell.p_adjusted <= result.alpha:
-            cell.verdict = Verdict.FASTER if cell.estimate.mean > 0 else Verdict.SLOWER
+            faster = cell.estimate.mean * result.metric.better > 0
+            cell.verdict = Verdict.FASTER if faster else Verdict.SLOWER
         else:
             cell.verdict = Verdict.EQUIVALENT if cell.equivalent else Verdict.UNDECIDED
 
@@ -462,25 +558,36 @@ class Sentences:
 
 
 def sentences(result: RunResult) -> Sentences:
-    """Returns the results in words."""
+    """Returns the results in words: the headline, then what is beside it."""
     s = Sentences()
+    _say_result(result, s)
+    if not result.void:
+        for other in result.beside:
+            _say_result(other, s)
+    _say_gaps(result, s)
+    for other in result.beside:
+        _say_gaps_beside(other, result, s)
+    return s
+
+
+def _say_result(result: RunResult, s: Sentences) -> None:
     a, b = result.name_of("A"), result.name_of("B")
     margin = f"{100 * result.margin:g} %"
-    measured = result.measured
+    measured, of = result.measured, result.metric.of
     if result.void:
         control = result.control
         s.found.append(
-            f"The run is void: the A/A control, two instances of {a}, differs in "
-            f"{control.rejections} of {control.cells} cells, and chance explains at most "
-            f"{control.limit}. So a difference of the drivers cannot be told from one of their "
-            "instances. The numbers are shown, but no verdict is given."
+            f"The {'comparison' + of if of else 'run'} is void: the A/A control, two instances of"
+            f" {a}, differs in {control.rejections} of {control.cells} cells, and chance explains"
+            f" at most {control.limit}. So a difference of the drivers cannot be told from one of"
+            " their instances. The numbers are shown, but no verdict is given."
         )
     else:
         _say_verdicts(result, s, a, b, margin)
     if result.of(Verdict.MODES):
         cells = result.of(Verdict.MODES)
         s.found.append(
-            f"Modes were found in {_count(len(cells), 'cell')} of {len(measured)}, so no mean is "
+            f"Modes{of} were found in {_count(len(cells), 'cell')} of {len(measured)}, so no mean is "
             f"given there: {join(c.name for c in cells)}."
         )
         if not result.void:
@@ -492,34 +599,46 @@ def sentences(result: RunResult) -> Sentences:
                 ]
                 if differences:
                     s.found.append(
-                        f"Within a mode of {cell.name}, {b} differs from {a} by "
+                        f"Within a mode{of} of {cell.name}, {b} differs from {a} by "
                         f"{join(differences)}. That is not adjusted for the number of cells."
                     )
     if result.control and not result.control.failed:
         s.not_found.append(
-            f"The A/A control shows no fault: {result.control.rejections} of "
+            f"The A/A control{of} shows no fault: {result.control.rejections} of "
             f"{result.control.cells} cells differ, and chance explains up to "
             f"{result.control.limit}."
         )
     looked = [m for c in result.cells for m in c.modes.values() if m.dip is not None]
     if looked and not any(m.found for m in looked):
         s.not_found.append(
-            "No cell has modes that the samples show; modes that are rarer than the boots, or that "
-            "come with a boot, can escape them."
-        )
-    _say_gaps(result, s)
-    return s
+            f"No cell has modes{of} that the samples show"
+            + ("." if of else "; modes that are rarer than the boots, or that come with a boot, can"
+               " escape them.")
+        )  # fmt: skip
 
 
 def _say_verdicts(result: RunResult, s: Sentences, a: str, b: str, margin: str) -> None:
     tested = [c for c in result.cells if c.estimate]
+    metric, of = result.metric, result.metric.of
+    if result.overall and result.overall_cells > 1:
+        what = f"the {metric.noun} of {b} differs from that of {a}" if of else f"{b} differs from {a}"
+        s.found.append(
+            f"On average over {_count(result.overall_cells, 'cell')}, {what} by "
+            f"{_difference(result.overall)}."
+        )
     for verdict in (Verdict.SLOWER, Verdict.FASTER):
         cells = result.of(verdict)
         if not cells:
             continue
         cells.sort(key=lambda c: -abs(c.estimate.mean))
+        word = {Verdict.SLOWER: "longer", Verdict.FASTER: "shorter"}[verdict]
+        what = (
+            f"The {metric.noun} of {b} is {word} than that of {a}"
+            if of
+            else f"{b} is {verdict.value} than {a}"
+        )
         text = (
-            f"{b} is {verdict.value} than {a} in {_count(len(cells), 'cell')} of {len(tested)}, "
+            f"{what} in {_count(len(cells), 'cell')} of {len(tested)}, "
             f"most in {cells[0].name}: {_difference(cells[0].estimate)}"
         )
         if len(cells) > 1:
@@ -528,13 +647,14 @@ def _say_verdicts(result: RunResult, s: Sentences, a: str, b: str, margin: str) 
     small = [c for c in tested if c.small]
     if small:
         s.found.append(
-            f"In {_count(len(small), 'cell')} of these the difference is smaller than the margin "
+            f"In {_count(len(small), 'cell')} of these the difference{of} is smaller than the margin "
             f"of {margin}: {join(c.name for c in small)}."
         )
     same = result.of(Verdict.EQUIVALENT)
     if same:
         s.found.append(
-            f"{b} and {a} are equivalent, within the margin of {margin}, in "
+            f"{b} and {a} are equivalent{' in the ' + metric.noun if of else ''}, within the margin "
+            f"of {margin}, in "
             f"{_count(len(same), 'cell')} of {len(tested)}: {join(c.name for c in same)}."
         )
     undecided = result.of(Verdict.UNDECIDED)
@@ -542,14 +662,14 @@ def _say_verdicts(result: RunResult, s: Sentences, a: str, b: str, margin: str) 
         worst = max(undecided, key=lambda c: c.detectable)
         size = stats.percent(worst.detectable) if math.isfinite(worst.detectable) else math.inf
         s.not_found.append(
-            f"In {_count(len(undecided), 'cell')} of {len(tested)} neither a difference nor "
+            f"In {_count(len(undecided), 'cell')} of {len(tested)} neither a difference{of} nor "
             f"equivalence was found: {join(c.name for c in undecided)}. That is not evidence of "
             f"no difference: with these boots, a difference of {size:.2g} % in {worst.name} would "
             "be found nine times in ten."
         )
     if tested and not result.of(Verdict.FASTER, Verdict.SLOWER):
         s.not_found.append(
-            f"No difference was found in any of {_count(len(tested), 'cell')}, at a false "
+            f"No difference{of} was found in any of {_count(len(tested), 'cell')}, at a false "
             f"discovery rate of {100 * result.alpha:g} %."
         )
 
@@ -596,6 +716,27 @@ def _say_gaps(result: RunResult, s: Sentences) -> None:
             gap(f"{axis} was {values[0]} in all cells; other values were not measured.")
     for text in run.plan.get("not_measured", []):
         gap(str(text))
+
+
+def _say_gaps_beside(result: RunResult, headline: RunResult, s: Sentences) -> None:
+    """Says what was not looked at of something beside the headline, but was of the headline."""
+    gap, noun = s.not_looked_at.append, result.metric.noun
+    lacking = [c for c in result.cells if c.lacking]
+    if lacking:
+        beyond = "" if not result.metric.percentile else (
+            f" there, or fewer than {LEAST_BEYOND} of the I/O of a sample lie beyond it"
+        )  # fmt: skip
+        gap(
+            f"The {noun} in {_count(len(lacking), 'cell')}: it was not recorded{beyond}. These are "
+            f"{join(c.name for c in lacking)}."
+        )
+    if result.control is None and headline.control is not None:
+        gap(f"The A/A control{result.metric.of} was not judged: {result.control_reason}.")
+    if "beside" not in result.run.plan.get("headline", {}):
+        gap(
+            f"The {noun} was not named by the plan. It is compared by the rules of the headline, "
+            "but was chosen afterwards."
+        )
 
 
 def axis_text(axis: str, value: Any) -> str:
@@ -645,7 +786,7 @@ def plan_power(
     pilot = select_run(db_path, run)
     margin, alpha = float(pilot.plan.get("margin", 0.01)), float(pilot.plan.get("alpha", 0.05))
     effect = margin if effect is None else effect
-    what = pilot.plan.get("headline", {}).get("metric", "iops")
+    what = headline_metric(pilot.plan)
     found = []
     boots = 0
     for name in pilot.cells:

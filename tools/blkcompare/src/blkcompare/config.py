@@ -135,6 +135,7 @@ class Key:
     help: str
 
 
+METRICS = ("iops", "p50", "p99", "p99.9")
 RW = ("read", "write", "randread", "randwrite", "rw", "randrw", "trim", "randtrim")
 
 _DRIVER = {
@@ -156,8 +157,13 @@ KEYS: dict[str, Key] = {
     "control": Key(True, _bool, "measure a second instance of A in each cycle"),
     "margin": Key(0.01, _number(1e-6, 1), "equivalence: the drivers differ by less than this"),
     "alpha": Key(0.05, _number(1e-6, 0.5), "level of tests, and false discovery rate"),
-    "headline.metric": Key("iops", _choice("iops"), "what is compared"),
+    "headline.metric": Key("iops", _choice(*METRICS), "what is compared, see headline.beside"),
     "headline.test": Key("t", _choice("t"), "the t-interval over boots"),
+    "headline.beside": Key(
+        ["p50", "p99"],
+        _list(_choice(*METRICS), 0),
+        "what is compared beside it, by the same rules; p50, p99, p99.9: percentiles of the latency",
+    ),
     **{f"drivers.{side}.{key}": value for side in "AB" for key, value in _DRIVER.items()},
     "disk.size": Key(4 << 30, _size, "size of a disk that is made"),
     "disk.memory": Key(True, _bool, "the disk keeps its data in memory"),

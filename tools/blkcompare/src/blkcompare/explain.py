@@ -294,11 +294,7 @@ def _columns(
         for sample in cycle.samples:
             if sample.driver in drivers:
                 modes = cell.modes[sample.driver].modes
-                value = math.log(
-                    sample.bandwidth
-                    if result.run.plan.get("headline", {}).get("metric") == "bandwidth"
-                    else sample.iops
-                )
+                value = math.log(result.metric.value(sample))
                 labels.append(int(modes.label([value])[0]))
                 strata.append(drivers.index(sample.driver))
                 boots.append(cycle.boot)
@@ -422,7 +418,7 @@ def explain(db_path: Path | str, cell: str, run: str | None = None) -> str:
             )
             for i, centre in enumerate(modes.modes.centres):
                 lines.append(
-                    f"  {math.exp(centre):14,.0f} IOPS: {100 * modes.modes.shares[i]:3.0f} % of "
+                    f"  {math.exp(centre):14,.0f} {result.metric.unit}: {100 * modes.modes.shares[i]:3.0f} % of "
                     f"samples; by boot {' '.join(f'{100 * s:.0f}' for s in shares[:, i])} %"
                 )
     if not chosen.has_modes:

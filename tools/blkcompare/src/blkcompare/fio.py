@@ -252,30 +252,39 @@ def parse(text: str) -> tuple[float, float, dict[str, float], dict[str, float]]:
 
 
 def _latency(directions: list[Mapping[str, Any]]) -> dict[str, float]:
-    """Returns the latencies of all I/O together: from the bins, if I/O has two directions."""
-    if len(directions) == 1:
-        times = directions[0]["clat_ns"]
-        found = {_name(float(key)): value for key, value in times.get("percentile", {}).items()}
-        return found | {key: times[key] for key in ("mean", "min", "max")}
+    """Returns the latencies of all I/O together, and how many I/O these were.
+
+    The percentiles that fio prints are the middles of its bins, which are up to 1.6 % wide.  So
+    they are interpolated within the bins.
+    """
     bins: dict[int, int] = {}
     total, ios = 0.0, 0
     for direction in directions:
         times = direction["clat_ns"]
         total += times["mean"] * times["N"]
         ios += times["N"]
-        for value, count in times["bins"].items():
+        for value, count in times.get("bins", {}).items():
             bins[int(value)] = bins.get(int(value), 0) + count
-    found = {}
+    least = min(direction["clat_ns"]["min"] for direction in directions)
+    most = max(direction["clat_ns"]["max"] for direction in directions)
+    found: dict[str, float] = {}
     below, wanted = 0, list(PERCENTILES)
     for value in sorted(bins):
+        low, width = _bin(value)
+        while wanted and below + bins[value] >= ios * wanted[0] / 100:
+            inside = low + width * (ios * wanted[0] / 100 - below) / bins[value]
+            found[_name(wanted.pop(0))] = round(min(most, max(least, inside)), 2)
         below += bins[value]
-        while wanted and below >= ios * wanted[0] / 100:
-            found[_name(wanted.pop(0))] = value
-    return found | {
-        "mean": total / ios,
-        "min": min(direction["clat_ns"]["min"] for direction in directions),
-        "max": max(direction["clat_ns"]["max"] for direction in directions),
-    }
+    return found | {"mean": total / ios, "min": least, "max": most, "ios": ios}
+
+
+def _bin(value: int) -> tuple[int, int]:
+    """Returns the lower limit and the width of a bin of fio, given its middle.
+
+    A power of two is divided into 64 bins; what is below 128 ns has a bin for each nanosecond.
+    """
+    width = 1 << max(0, value.bit_length() - 7)
+    return value // width * width, width
 
 
 def _name(percentile: float) -> str:

@@ -318,6 +318,11 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
+def _beside(plan: Mapping[str, Any]) -> str:
+    names = [name for name in plan["headline"]["beside"] if name != plan["headline"]["metric"]]
+    return f", and beside it of {', '.join(names)}" if names else ""
+
+
 def describe(plan: Mapping[str, Any]) -> str:
     """Returns the plan in words."""
     a, b = (plan["drivers"][side] for side in "AB")
@@ -330,7 +335,7 @@ def describe(plan: Mapping[str, Any]) -> str:
         f" {plan['boots']} boots; each cycle measures "
         + ("A, B and a second disk of A, the control" if plan["control"] else "A and B")
         + ", in an order by lot and back.",
-        f"  Headline: t-interval over boots of {plan['headline']['metric']};"
+        f"  Headline: t-interval over boots of {plan['headline']['metric']}{_beside(plan)};"
         f" equivalence within {100 * plan['margin']:g} %; level {100 * plan['alpha']:g} %.",
         f"  A cycle counts if the machine is quiet before and after it: spin"
         f" {plan['gate']['spin']:g} %, busy {plan['gate']['busy']:g} %, steal"

@@ -15,7 +15,7 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from . import stats
-from .analysis import CellResult, RunResult, metric
+from .analysis import CellResult, Metric, RunResult
 from .modes import Modes
 
 CLASS = {"A": "a", "B": "b", "A2": "c"}
@@ -43,6 +43,11 @@ def duration(ns: float) -> str:
         if ns >= size:
             return f"{ns / size:.3g} {unit}"
     return f"{ns:.3g} ns"
+
+
+def level(metric: Metric) -> Callable[[float], str]:
+    """Returns what formats a quantity on an axis."""
+    return duration if metric.percentile else si
 
 
 def signed(x: float) -> str:
@@ -143,7 +148,6 @@ def _range(values: Sequence[float], margin: float = 0.06) -> tuple[float, float]
 
 def samples_plot(result: RunResult, cell: CellResult) -> Markup:
     """Samples of a cell in order of time, with a gap between boots."""
-    what = result.run.plan.get("headline", {}).get("metric", "iops")
     x = 0.0
     kept: dict[str, list[tuple[float, float]]] = {"A": [], "B": [], "A2": []}
     rejected: list[tuple[float, float]] = []
@@ -156,8 +160,9 @@ def samples_plot(result: RunResult, cell: CellResult) -> Markup:
             x += 4
         boot = cycle.boot
         for sample in cycle.samples:
-            point = (x, metric(sample, what))
-            (kept[sample.driver] if cycle.state == "kept" else rejected).append(point)
+            point = (x, result.metric.value(sample))
+            if point[1] is not None:
+                (kept[sample.driver] if cycle.state == "kept" else rejected).append(point)
             band = bands.setdefault(boot, [x, x])
             band[1] = x
             x += 1
@@ -172,7 +177,7 @@ def samples_plot(result: RunResult, cell: CellResult) -> Markup:
         if index % every == 0:
             axes.text((left + right) / 2, bottom + 14, str(number_))
     axes.path("band", d)
-    axes.grid_y(si, ticks(*axes.y, 4))
+    axes.grid_y(level(result.metric), ticks(*axes.y, 4))
     axes.title_x("boots, in order of time")
     for driver, points in kept.items():
         axes.dots(CLASS[driver], points)
@@ -235,8 +240,8 @@ def histogram(result: RunResult, cell: CellResult) -> Markup:
             _modes(axes, modes.modes, x.size * (edges[1] - edges[0]) * scale, base, row)
     # The scale is logarithmic; its labels are round numbers.
     values = [v for v in ticks(math.exp(low), math.exp(high), 4) if v > 0]
-    axes.labels_x((math.log(v), si(v)) for v in values)
-    axes.title_x(result.run.plan.get("headline", {}).get("metric", "iops").upper())
+    axes.labels_x((math.log(v), level(result.metric)(v)) for v in values)
+    axes.title_x(result.metric.title if result.metric.percentile else result.metric.unit)
     return axes.svg()
 
 

@@ -26,7 +26,7 @@ from .analysis import (
     RunResult,
     Sentences,
     Verdict,
-    analyse,
+    analyse_all,
     axis_text,
     join,
     sentences,
@@ -55,6 +55,7 @@ CSV_COLUMNS = (
     "machine",
     "void",
     "cell",
+    "metric",
     "verdict",
     "boots",
     "cycles_kept",
@@ -86,6 +87,19 @@ CSV_COLUMNS = (
     "outliers",
     "lag1",
     "warnings",
+)
+#: And of what is compared beside the headline, with the name of it before.
+BESIDE_COLUMNS = (
+    "verdict",
+    "percent",
+    "low_percent",
+    "high_percent",
+    "p",
+    "p_bh",
+    "tost_p_bh",
+    "control_percent",
+    "a_median",
+    "b_median",
 )
 
 
@@ -134,7 +148,7 @@ def write_report(
     if not runs:
         raise DatabaseError(f"{join(str(p) for p in db_paths) or 'no database'}: there is no run")
     ordered = sorted(runs.values(), key=lambda run: run.started)
-    results = [analyse(run, confidence=confidence, seed=seed, draws=draws) for run in ordered]
+    results = [analyse_all(run, confidence=confidence, seed=seed, draws=draws) for run in ordered]
     said = [sentences(result) for result in results]
     machines = across_machines(results, confidence, seed, draws)
     out = Path(out_dir)
@@ -190,12 +204,15 @@ def across_machines(
 ) -> AcrossMachines | None:
     """Combines machines by the hierarchical bootstrap, where two or more measured the same cells.
 
-    Runs of other drivers than the newest run has are left out.
+    Runs that compare other drivers or something else than the newest run are left out.
     """
-    drivers = {k: results[-1].name_of(k) for k in "AB"}
+
+    def compared(result: RunResult) -> tuple[str, ...]:
+        return (*(result.name_of(k) for k in "AB"), result.metric.name)
+
     newest: dict[str, RunResult] = {}
     for result in results:
-        same = {k: result.name_of(k) for k in "AB"} == drivers
+        same = compared(result) == compared(results[-1])
         if same and result.run.state == "complete" and not result.void:
             newest[result.run.machine["id"]] = result
     if len(newest) < 2:
@@ -285,7 +302,8 @@ def _heat_cell(cell: CellResult, result: RunResult, full: float, link: str) -> H
     title = f"{cell.name}: {value:+.2f} %, {cell.verdict.value}"
     # A colour would look like a verdict.
     silent = cell.verdict in (Verdict.TOO_FEW, Verdict.VOID)
-    shade = 0.0 if silent else max(-1.0, min(1.0, value / full))
+    # Green is what is better.
+    shade = 0.0 if silent else max(-1.0, min(1.0, result.metric.better * value / full))
     strong = cell.verdict in (Verdict.FASTER, Verdict.SLOWER)
     return HeatCell(_rounded(value, 1), title, shade, symbol, strong, link)
 
@@ -358,7 +376,7 @@ def _html(
         _view(index, result, s)
         for index, (result, s) in enumerate(zip(results, said, strict=True), 1)
     ]
-    trend = [result for result in results if result.overall]
+    trend = [r for r in results if r.overall and r.metric == results[-1].metric]
     return (
         _environment()
         .get_template("report.html")
@@ -399,7 +417,11 @@ def _view(index: int, result: RunResult, said: Sentences) -> dict[str, Any]:
             [(c.axes, _heat_cell(c, result, full, links[c.name])) for c in result.cells]
         ),
         "scale": scale,
-        "forest": [(cell, plots.forest_row(cell, result, scale)) for cell in result.cells],
+        "forest": _forest(result, scale),
+        "beside": [
+            {"result": other, "scale": (own := plots.forest_scale(other)), "forest": _forest(other, own)}
+            for other in result.beside
+        ],
         "strip": plots.strip_plot(result) if result.measured else None,
         "p_values": plots.p_values_plot(result)
         if any(c.estimate or c.control for c in result.cells)
@@ -420,6 +442,10 @@ def _view(index: int, result: RunResult, said: Sentences) -> dict[str, Any]:
     }
 
 
+def _forest(result: RunResult, scale: plots.Scale) -> list[tuple[CellResult, Markup]]:
+    return [(cell, plots.forest_row(cell, result, scale)) for cell in result.cells]
+
+
 def _links(index: int, result: RunResult) -> dict[str, str]:
     """Returns the links to the details of cells; what was not measured has none."""
     return {
@@ -430,13 +456,21 @@ def _links(index: int, result: RunResult) -> dict[str, str]:
 
 def _detail(cell: CellResult, result: RunResult) -> dict[str, Any]:
     modes = []
+
+    def level(value: float) -> str:
+        text = plots.level(result.metric)(value)
+        return text if result.metric.percentile else f"{text} {result.metric.unit}"
+
+    beside = [
+        (other, next(c for c in other.cells if c.name == cell.name)) for other in result.beside
+    ]
     for driver, found in cell.modes.items():
         if found.found:
             shares = shares_by_boot(found.modes, found.samples)
             modes.append(
                 {
                     "name": result.name_of(driver),
-                    "centres": [math.exp(c) for c in found.modes.centres],
+                    "centres": [level(math.exp(c)) for c in found.modes.centres],
                     "shares": found.modes.shares,
                     "boots": list(zip(found.boots, shares, strict=True)),
                 }
@@ -448,6 +482,14 @@ def _detail(cell: CellResult, result: RunResult) -> dict[str, Any]:
         "histogram": plots.histogram(result, cell),
         "latency": plots.latency_plot(cell),
         "modes": modes,
+        "beside": beside,
+        "warnings": cell.warnings
+        + [
+            f"{other.metric.title}: {text}"
+            for other, found in beside
+            for text in found.warnings
+            if text not in cell.warnings
+        ],
     }
 
 
@@ -460,7 +502,9 @@ def _trend_table(results: Sequence[RunResult]) -> list[tuple[str, list[HeatCell 
     for name in names:
         row: list[HeatCell | None] = []
         for index, result in enumerate(results, 1):
-            cell = next((c for c in result.cells if c.name == name), None)
+            cell = None
+            if result.metric == results[-1].metric:
+                cell = next((c for c in result.cells if c.name == name), None)
             link = _links(index, result).get(name, "")
             row.append(_heat_cell(cell, result, full, link) if cell else None)
         rows.append((name, row))
@@ -484,6 +528,7 @@ def cell_numbers(cell: CellResult, result: RunResult) -> dict[str, Any]:
         "machine": result.run.machine["name"],
         "void": result.void,
         "cell": cell.name,
+        "metric": result.metric.name,
         "verdict": cell.verdict.value,
         "boots": len(cell.differences),
         "cycles_kept": cell.kept,
@@ -515,13 +560,38 @@ def cell_numbers(cell: CellResult, result: RunResult) -> dict[str, Any]:
         "outliers": cell.outliers,
         "lag1": cell.lag1[0],
         "warnings": cell.warnings,
+        **_numbers_beside(cell, result),
     }
 
 
+def _numbers_beside(cell: CellResult, result: RunResult) -> dict[str, Any]:
+    numbers: dict[str, Any] = {}
+    for other in result.beside:
+        c = next(c for c in other.cells if c.name == cell.name)
+        e = c.estimate
+        values = (
+            c.verdict.value,
+            None if c.mean is None else stats.percent(c.mean),
+            stats.percent(e.low) if e else None,
+            stats.percent(e.high) if e else None,
+            e.p if e else None,
+            c.p_adjusted,
+            c.tost_adjusted,
+            stats.percent(c.control.mean) if c.control else None,
+            c.level.get("A"),
+            c.level.get("B"),
+        )
+        for column, value in zip(BESIDE_COLUMNS, values, strict=True):
+            numbers[f"{other.metric.name}_{column}"] = value
+    return numbers
+
+
 def _write_csv(path: Path, results: Sequence[RunResult]) -> None:
+    names = dict.fromkeys(other.metric.name for result in results for other in result.beside)
+    columns = [*CSV_COLUMNS, *(f"{name}_{column}" for name in names for column in BESIDE_COLUMNS)]
     temporary = path.with_name(path.name + ".new")
     with temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, CSV_COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         for result in results:
             for cell in result.cells:
@@ -544,7 +614,7 @@ def _json(
 ) -> str:
     runs = []
     for result, s in zip(results, said, strict=True):
-        run, control = result.run, result.control
+        run = result.run
         cells = []
         for cell in result.cells:
             numbers = cell_numbers(cell, result)
@@ -565,7 +635,7 @@ def _json(
                             "p": m.dip.p if m.dip else None,
                             "p_bh": m.p_adjusted if m.dip else None,
                             "found": m.found,
-                            "iops": [math.exp(c) for c in m.modes.centres] if m.found else None,
+                            "centres": [math.exp(c) for c in m.modes.centres] if m.found else None,
                             "shares": list(m.modes.shares) if m.found else None,
                         }
                         for d, m in cell.modes.items()
@@ -586,16 +656,17 @@ def _json(
                 "plan": run.plan,
                 "plan_sha256": run.hash,
                 "void": result.void,
-                "control": None
-                if control is None
-                else {
-                    "cells": control.cells,
-                    "boots": control.boots,
-                    "rejections": control.rejections,
-                    "limit": control.limit,
-                    "shared_variance": control.shared,
-                },
+                "control": _control_numbers(result),
                 "control_not_judged": result.control_reason,
+                "beside": {
+                    other.metric.name: {
+                        "void": other.void,
+                        "control": _control_numbers(other),
+                        "overall_percent": _interval(other.overall),
+                    }
+                    for other in result.beside
+                },
+                "overall_percent": _interval(result.overall),
                 "found": s.found,
                 "not_found": s.not_found,
                 "not_looked_at": s.not_looked_at,
@@ -621,6 +692,26 @@ def _json(
         },
     }
     return json.dumps(_plain(document), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _control_numbers(result: RunResult) -> dict[str, Any] | None:
+    control = result.control
+    if control is None:
+        return None
+    return {
+        "cells": control.cells,
+        "boots": control.boots,
+        "rejections": control.rejections,
+        "limit": control.limit,
+        "shared_variance": control.shared,
+    }
+
+
+def _interval(estimate: stats.Estimate | None) -> list[float] | None:
+    """Returns the mean and its interval in percent."""
+    if estimate is None:
+        return None
+    return [stats.percent(v) for v in (estimate.mean, estimate.low, estimate.high)]
 
 
 def _plain(value: Any) -> Any:

@@ -151,6 +151,7 @@ def write_run(
         "margin": 0.01,
         "alpha": 0.05,
         "control": control,
+        "headline": {"metric": "iops", "test": "t", "beside": ["p50", "p99"]},
         "gate": {"max_steal": 0.01, "max_load": 1.0},
         "tags": ["simulated"],
         **(plan or {}),
@@ -216,6 +217,7 @@ def write_run(
                         latency={
                             "mean": mean,
                             **{p: mean * f for p, f in PERCENTILES.items()},
+                            "ios": round(5 * iops),
                         },
                         raw=f"raw/{number}-{position}.json",
                         started=now,
