@@ -157,3 +157,19 @@ def settings(top: Path, **others) -> list[str]:
         "covariates.pagemap": False,
     } | {key.replace("__", "."): value for key, value in others.items()}
     return [f"{key}={json.dumps(value)}" for key, value in values.items()]
+
+
+def design(over: str, *overrides) -> dict:
+    """Returns an experiment with these arms."""
+    return {
+        "hypothesis": "test",
+        "text": "Is it so?",
+        "predicts": "it is",
+        "quiet": 0,
+        "over": over,
+        "set": {"boots": 4},
+        "arms": [
+            {"name": name, "text": f"the arm {name}", "set": override}
+            for name, override in zip(("one", "two"), overrides, strict=True)
+        ],
+    }

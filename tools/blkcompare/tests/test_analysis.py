@@ -21,6 +21,7 @@ from blkcompare.simulate import Scenario
 
 CELLS = simulate.matrix(jobs=(1,), rw=("randread",), depth=(1, 8))  # 4 cells
 NAMES = list(CELLS)
+HALF = simulate.matrix(jobs=(1,))
 
 
 def made(tmp_path, scenario=None, name="x.db", **options):
@@ -127,7 +128,7 @@ def test_latency_is_judged_by_the_same_rules(tmp_path):
 
 def test_a_control_that_fails_in_latency_voids_that_only(tmp_path):
     path = tmp_path / "x.db"
-    simulate.write_run(path, Scenario(cells=24, boots=6, boot_own=0.002))
+    simulate.write_run(path, Scenario(cells=12, boots=5, cycles=3, boot_own=0.002), cells=HALF)
     run = select_run(path)
     change_latency(
         run,
@@ -144,7 +145,8 @@ def test_a_control_that_fails_in_latency_voids_that_only(tmp_path):
 
 def test_a_void_run_has_no_verdict_on_latency(tmp_path):
     path = tmp_path / "x.db"
-    simulate.write_run(path, Scenario(cells=24, boots=6, boot_own=0.002, control_effect=0.02))
+    scenario = Scenario(cells=12, boots=5, cycles=3, boot_own=0.002, control_effect=0.02)
+    simulate.write_run(path, scenario, cells=HALF)
     run = select_run(path)
     # The control of the latency itself has no fault.
     change_latency(run, lambda cycle, sample, p: 1.02 if sample.driver == "A2" else 1.0)

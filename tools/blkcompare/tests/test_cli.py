@@ -7,8 +7,11 @@ import fakes
 import pytest
 
 from blkcompare import cli, plan, runner, unit
-from blkcompare.config import load_config
+from blkcompare.config import ConfigError, load_config
 from blkcompare.db import Database
+
+
+DESIGN = fakes.design("cycles", {"load": {"runtime": 0.05}}, {"load": {"runtime": 0.1}})
 
 
 @pytest.fixture
@@ -139,7 +142,6 @@ def test_restore_of_nothing(tree, monkeypatch, capsys):
 
 
 def test_experiment_starts_from_the_plan_of_the_run(tree, tmp_path, monkeypatch, capsys):
-    from blkcompare.config import Config
     from blkcompare.plan import make_plan
 
     base = make_plan(load_config(None, [], fakes.settings(tree.top, margin=0.02)), tree.machine())
@@ -151,13 +153,15 @@ def test_experiment_starts_from_the_plan_of_the_run(tree, tmp_path, monkeypatch,
         ["--state", str(tree.top / "state"), "explain", "x", "c", "--experiment",
          str(tmp_path / "e")]
     )  # fmt: skip
-    overrides = {"load": {"huge_pages": False}, "boots": 4}
-    assert cli._experiment(tmp_path / "results.sqlite", overrides, arguments) == 0
+    assert cli._experiment(tmp_path / "results.sqlite", DESIGN, arguments) == 0
     made = json.loads((tmp_path / "e/plan.json").read_text())
     assert (made["boots"], made["margin"]) == (4, 0.02)
-    assert made["config"]["load"]["huge_pages"] is False
-    assert "boots=4" in capsys.readouterr().out
-    assert isinstance(Config().values, dict)
+    assert [c["load"]["runtime"] for c in made["arms"]["configs"]] == [0.05, 0.1]
+    assert "Each cell has two arms, in an order by lot over the cycles" in capsys.readouterr().out
+    # The same experiment goes on, another one is refused.
+    assert cli._experiment(tmp_path / "results.sqlite", DESIGN, arguments) == 0
+    with pytest.raises(ConfigError, match="has the results of another plan"):
+        cli._experiment(tmp_path / "results.sqlite", DESIGN | {"over": "boots"}, arguments)
 
 
 def test_unit(tree, tmp_path):

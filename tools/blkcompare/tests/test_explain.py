@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from blkcompare import explain, simulate
+from blkcompare.analysis import METRICS, select_run
+from blkcompare.config import Config
 from blkcompare.db import Database, DatabaseError
 
 CELLS = simulate.matrix(jobs=(2,), rw=("randread",), bs=("4k",), depth=(1, 8))
@@ -79,7 +81,7 @@ def test_the_covariate_that_decides_comes_first(tmp_path):
     assert found.unusable == ["argv"]
     text = explain.explain(path, MODAL)
     assert "2 modes" in text
-    assert text.index("1. The physical pages") < text.index("load.huge_pages=true")
+    assert text.index("1. buffers: The physical pages") < text.index("load.huge_pages=true")
     assert "Absent on this machine: cstate." in text
 
 
@@ -162,13 +164,33 @@ def test_a_cell_without_modes_has_nothing_to_explain(tmp_path):
     assert explain.experiment(path, PLAIN) is None
 
 
-def test_the_experiment_is_the_arm_that_is_missing(tmp_path):
-    path = write(tmp_path / "x.db", some, plan={"config": {"load": {"huge_pages": True}}})
-    assert explain.experiment(path, MODAL) == {
-        "matrix": {"cells": [MODAL]},
-        "load": {"huge_pages": False},
-    }
-    assert "buffers in huge pages (as in this run)" in explain.explain(path, MODAL)
+def test_the_experiment_has_both_arms(tmp_path):
+    plan = {"config": {"load": {"huge_pages": True}}, "cycles": 3, "boots": 5}
+    path = write(tmp_path / "x.db", some, plan=plan)
+    design = explain.experiment(path, MODAL)
+    assert design["hypothesis"] == "buffers" and design["over"] == "cycles"
+    assert [arm["set"] for arm in design["arms"]] == [
+        {"matrix": {"cells": [MODAL]}, "load": {"huge_pages": True}},
+        {"matrix": {"cells": [MODAL]}, "load": {"huge_pages": False}},
+    ]
+    assert design["set"] == {"cycles": 6, "boots": 5}
+    text = explain.explain(path, MODAL)
+    assert "buffers in huge pages (as in this run)" in text
+    assert f"blkcompare explain {tmp_path} '{MODAL}' --experiment DIR" in text
+    # What is a matter of the machine needs as many boots for each arm.
+    other = explain.experiment(path, MODAL, key="clock")
+    assert other["over"] == "boots" and other["set"]["boots"] == 8
+    with pytest.raises(ValueError, match="there is no hypothesis 'moon'; there are buffers"):
+        explain.experiment(path, MODAL, key="moon")
+
+
+def test_all_arms_are_keys_of_the_configuration():
+    for hypothesis in explain.HYPOTHESES:
+        assert hypothesis.over in ("cycles", "boots")
+        for _, _, override in hypothesis.arms:
+            Config().apply(override, "here")
+            # What cycles can have of their own is a matter of the load only.
+            assert hypothesis.over == "boots" or set(override) == {"load"}
 
 
 def test_several_jobs_are_compared_with_one(tmp_path):
@@ -176,20 +198,21 @@ def test_several_jobs_are_compared_with_one(tmp_path):
     found = explain.analyse_cell(path, MODAL)
     lock = explain.hypotheses(found)[0]
     assert lock.key == "lock"
-    choices = [override["matrix"]["cells"] for _, override in explain.arms(found, lock)]
+    choices = [override["matrix"]["cells"] for *_, override in explain.arms(found, lock)]
     assert choices == [[MODAL.replace("jobs 2", "jobs 1")], [MODAL]]
-    assert explain.experiment(path, MODAL) == {"matrix": {"cells": choices[0]}}
+    design = explain.experiment(path, MODAL)
+    assert [arm["set"] for arm in design["arms"]] == [{"matrix": {"cells": c}} for c in choices]
 
 
 def test_the_names_of_cells_of_plans_are_understood():
     class Cell:
-        name, axes = "randread-4k-d8-j12", {"jobs": 12}
+        name, axes = "randread-4k-d8-j12@small", {"jobs": 12}
 
     class Explanation:
         cell = Cell
 
     lock = next(h for h in explain.HYPOTHESES if h.key == "lock")
-    (_, one), (_, many) = explain.arms(Explanation, lock)
+    (*_, one), (*_, many) = explain.arms(Explanation, lock)
     assert one == {"matrix": {"cells": ["randread-4k-d8-j1"]}}
     assert many == {"matrix": {"cells": ["randread-4k-d8-j12"]}}
 
@@ -198,3 +221,104 @@ def test_an_unknown_cell_is_refused(tmp_path):
     path = write(tmp_path / "x.db", some, boots=1, cycles=1)
     with pytest.raises(DatabaseError, match="no cell 'depth'; there are randread 4k depth 1"):
         explain.explain(path, "depth")
+
+
+# The outcome of experiments.
+
+
+def experiment(path, gaps, *, over="cycles", quiet=0, boots=6, cycles=8, lasts=False, seed=1):
+    """Writes the run of an experiment: arm i has modes that are ``gaps[i]`` apart."""
+    rng = np.random.default_rng(seed)
+    arms = [{"name": n, "text": f"arm {n}", "set": {}} for n in ("one", "two")]
+    by_boot = rng.permutation([b % 2 for b in range(boots)])
+    plan = {
+        "drivers": {"A": {"name": "a"}, "B": {"name": "b"}},
+        "cells": [{"name": f"c@{arm['name']}", "arm": i} for i, arm in enumerate(arms)],
+        "arms": {
+            "hypothesis": "h", "text": "Is it?", "predicts": "it is", "quiet": quiet, "over": over,
+            "arms": arms,
+        },
+    }  # fmt: skip
+    with Database(path, create=True, durable=False) as database:
+        run = database.start_run(
+            plan,
+            name="x",
+            machine={"id": "m", "name": "m"},
+            versions={},
+            cells={cell["name"]: {"arm": arms[cell["arm"]]["name"]} for cell in plan["cells"]},
+        )
+        now = 0.0
+        for number in range(boots):
+            boot = database.start_boot(
+                run, boot_id=str(number), kernel="", cmdline="", facts={}, started=now
+            )
+            for cycle in range(cycles):
+                for arm, cell in enumerate(plan["cells"]):
+                    if over == "boots" and by_boot[number] != arm:
+                        continue
+                    id_ = database.start_cycle(
+                        run, boot, cell["name"], cycle + 1, "ABBA", started=now
+                    )
+                    slow = rng.random() < 0.5
+                    for position, letter in enumerate("ABBA", 1):
+                        if not lasts:
+                            slow = rng.random() < 0.5
+                        now += 1
+                        value = rng.normal(0.5 * arm, 0.01) - gaps[arm] * slow
+                        database.add_sample(
+                            id_, position, iops=1e5 * math.exp(value), bandwidth=1.0, latency={},
+                            started=now, ended=now + 1,
+                        )  # fmt: skip
+                    database.end_cycle(id_, "kept", ended=now)
+        database.end_run(run, "complete")
+    return path
+
+
+@pytest.mark.parametrize("over", ["cycles", "boots"])
+@pytest.mark.parametrize(
+    ("gaps", "quiet", "words"),
+    [
+        ((0, 0.3), 0, "scatter more with: arm two. That, and the modes, are as predicted."),
+        ((0.3, 0), 0, "scatter more with: arm one. That is the opposite of the prediction."),
+        ((0.3, 0.3), 0, "The arms do not differ, and there are modes: the prediction is not"),
+        ((0.3, 0.3), None, "Both arms have modes and scatter alike: the process is decisive."),
+        ((0.3, 0), None, "scatter more with: arm one. The state changes by itself"),
+        ((0, 0), 0, "No arm has modes, so nothing is decided."),
+    ],
+)
+def test_outcome(tmp_path, over, gaps, quiet, words):
+    path = experiment(tmp_path / "x.db", gaps, over=over, quiet=quiet, boots=8)
+    text = explain.outcome(path, draws=199)
+    assert words in text
+    assert f"The arms came by lot over the {over}." in text
+    # A difference of the level, which the arms have here, is no mode.
+    assert text.count("2 modes, shares") == 2 * sum(gap > 0 for gap in gaps)
+
+
+def test_the_test_of_an_experiment_keeps_its_level(tmp_path, full):
+    """Without a difference of the arms, the permutation test rejects at its level."""
+    n = 200 if full else 25
+    rng = np.random.default_rng(1)
+    for over in ("cycles", "boots"):
+        found = 0
+        for seed in range(n):
+            # Modes that last for a cycle: its samples are not independent.
+            path = tmp_path / f"{over}-{seed}.db"
+            experiment(path, (0.2, 0.2), over=over, boots=6, cycles=4, lasts=True, seed=seed)
+            compared = explain.compare_arms(select_run(path), METRICS["iops"], "A", 99, rng)
+            found += compared.p <= 0.05
+        # With 6 boots 2 of 20 ways are the least, so nothing can be found.
+        assert found / n <= (0.05 + 4 * math.sqrt(0.05 * 0.95 / n) if over == "cycles" else 0)
+
+
+def test_an_experiment_that_has_hardly_begun(tmp_path):
+    path = experiment(tmp_path / "x.db", (0, 0.3), over="boots", boots=1, cycles=2)
+    text = explain.outcome(path)
+    assert "There are too few cycles to compare the arms." in text
+    assert "b: not measured" in text
+
+
+def test_an_ordinary_run_is_no_experiment(tmp_path):
+    path = write(tmp_path / "x.db", some, boots=1, cycles=1)
+    with pytest.raises(DatabaseError, match="is no experiment"):
+        explain.outcome(path)

@@ -208,7 +208,7 @@ def test_runs_with_another_headline_are_not_in_the_trend(tmp_path):
     for i, metric in enumerate(("iops", "p50", "p50")):
         simulate.write_run(
             tmp_path / "x.db",
-            PLAIN,
+            Scenario(cells=4, boots=3, cycles=2),
             cells=CELLS,
             name=f"release {i}",
             plan={"headline": {"metric": metric, "beside": []}},

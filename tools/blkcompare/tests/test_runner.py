@@ -20,7 +20,7 @@ from blkcompare.config import load_config
 from blkcompare.db import Database, load_runs
 from blkcompare.gate import Gate
 from blkcompare.machine import MachineError
-from blkcompare.plan import make_plan
+from blkcompare.plan import make_experiment, make_plan
 from blkcompare.progress import Progress
 from blkcompare.runner import RunError, Runner, cycle_order, round_order
 
@@ -408,3 +408,80 @@ def test_what_is_missing_is_said_before_anything_changes(tree):
         runner(tree, plan).run()
     assert tree.read(GOVERNOR) == "powersave"
     assert tree.commands == [] and not (tree.top / "results").exists()
+
+
+# Experiments.
+
+
+def experiment(tree, over, *arms, **overrides):
+    config = load_config(None, [], fakes.settings(tree.top, **overrides))
+    return make_experiment(config, tree.machine(), fakes.design(over, *arms))
+
+
+def run_all_boots(tree, plan):
+    for boot in range(plan["boots"]):
+        tree.write("/proc/sys/kernel/random/boot_id", f"boot-{boot}")
+        state = runner(tree, plan).run()
+    return state
+
+
+def test_arms_of_cycles_come_by_lot(tree):
+    arms = {"load": {"runtime": 0.05}}, {"load": {"runtime": 0.06}}
+    plan = experiment(
+        tree, "cycles", *arms, cycles=3, control=False, matrix__cells=["randread-4k-d1-j1"]
+    )
+    assert [cell["name"] for cell in plan["cells"]] == [
+        "randread-4k-d1-j1@one", "randread-4k-d1-j1@two"
+    ]  # fmt: skip
+    assert run_all_boots(tree, plan) == "complete"
+    (run,) = results(tree)
+    orders = set()
+    for boot in range(1, 5):
+        cycles = [cycle for cycle in run.cycles if cycle.boot == boot]
+        assert Counter(cycle.cell for cycle in cycles) == {c["name"]: 3 for c in plan["cells"]}
+        orders |= {tuple(c.cell for c in cycles if c.number == n) for n in (1, 2, 3)}
+    assert len(orders) == 2
+    for cycle in run.cycles:
+        wanted = {"one": "--runtime=50ms", "two": "--runtime=60ms"}[cycle.cell.partition("@")[2]]
+        assert all(wanted in sample.covariates["argv"].split() for sample in cycle.samples)
+
+
+def test_arms_of_boots_come_by_lot(tree):
+    arms = {"machine": {"governor": "keep"}}, {"disk": {"reload": "cycle"}}
+    plan = experiment(tree, "boots", *arms, cycles=1)
+    assert sorted(plan["arms"]["by_boot"]) == [0, 0, 1, 1]
+    others = [experiment(tree, "boots", *arms, seed=seed)["arms"]["by_boot"] for seed in range(9)]
+    assert len(set(map(tuple, others))) > 1
+    governors = []
+    for boot, arm in enumerate(plan["arms"]["by_boot"], 1):
+        tree.write("/proc/sys/kernel/random/boot_id", f"boot-{boot}")
+        tree.commands.clear()
+        made = runner(tree, plan)
+        measure = made._measure
+
+        def watch(*arguments, measure=measure):
+            governors.append(tree.read(GOVERNOR))
+            measure(*arguments)
+
+        made._measure = watch
+        state = made.run()
+        assert set(governors) == {("powersave", "performance")[arm]}
+        governors.clear()
+        # The disks of A, B and C, once or for each of the two cycles as well.
+        assert sum(argv[:2] == ["fakedisk", "add"] for argv in tree.commands) == (3, 9)[arm]
+        (run,) = results(tree)
+        cells = [cycle.cell.partition("@")[2] for cycle in run.cycles if cycle.boot == boot]
+        assert cells == [("one", "two")[arm]] * 2
+    assert state == "complete"
+
+
+def test_estimate_of_an_experiment(tree):
+    short, long = {"load": {"runtime": 1}}, {"load": {"runtime": 3}}
+    one, two = (
+        planned(tree, load__runtime=t)["estimate"]["boot"] for t in (1, 3)
+    )
+    plan = experiment(tree, "cycles", short, long)
+    assert plan["estimate"]["boot"] == one + two
+    assert plan["estimate"]["total"] == 4 * (one + two)
+    plan = experiment(tree, "boots", short, long)
+    assert (plan["estimate"]["boot"], plan["estimate"]["total"]) == (two, 2 * (one + two))

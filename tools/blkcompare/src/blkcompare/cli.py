@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import tomllib
 from collections.abc import Callable
@@ -157,6 +158,8 @@ def run_command(arguments: argparse.Namespace) -> int:
         return 0
     if not arguments.no_report:
         _report([directory / DATABASE], directory / "report", progress)
+        if "arms" in wanted and state == "complete":
+            _outcome(directory / DATABASE)
     if state == "reboot":
         progress.say(
             f"this boot is measured; reboot, then: blkcompare run {directory} (a unit does both:"
@@ -180,6 +183,14 @@ def _report(databases: list[Path], output: Path, progress: Progress, **options: 
     print(f"The report is {written.html}")
 
 
+def _outcome(database: Path) -> None:
+    # Where a library is missing, the report has said so.
+    with contextlib.suppress(ImportError):
+        from . import explain
+
+        print(explain.outcome(database))
+
+
 def _databases(paths: list[Path]) -> list[Path]:
     found = [path / DATABASE if path.is_dir() else path for path in paths]
     for path in found:
@@ -199,39 +210,40 @@ def explain_command(arguments: argparse.Namespace) -> int:
     from . import explain
 
     (database,) = _databases([arguments.results])
+    if arguments.cell is None:
+        print(explain.outcome(database, arguments.run))
+        return 0
     print(explain.explain(database, arguments.cell, arguments.run))
     if not arguments.experiment:
         return 0
-    overrides = explain.experiment(database, arguments.cell, arguments.run)
-    if overrides is None:
+    design = explain.experiment(database, arguments.cell, arguments.run, arguments.hypothesis)
+    if design is None:
         print("There is nothing for an experiment to decide.")
         return 0
-    return _experiment(database, overrides, arguments)
+    return _experiment(database, design, arguments)
 
 
-def _experiment(database: Path, overrides: dict[str, Any], arguments: argparse.Namespace) -> int:
+def _experiment(database: Path, design: dict[str, Any], arguments: argparse.Namespace) -> int:
     """Makes the plan of an experiment from that of the run, and carries it out if asked to."""
-    from .config import flatten
-
     with Database(database, readonly=True) as opened:
         runs = [run for run, *_ in opened.find_runs() if arguments.run in (None, run)]
         base = opened.load_run(runs[-1]).plan
     config = Config()
     config.apply(base["config"], "the plan of the run")
-    config.apply(overrides, "the experiment")
-    changed = ", ".join(f"{key}={value}" for key, value in flatten(overrides).items())
+    config.apply(design["set"], "the experiment")
     machine = _machine(arguments)
     directory = arguments.experiment
     if (directory / "plan.json").exists():
         wanted = plan.load(directory / "plan.json")
-        if wanted["config_hash"] != plan.config_hash(config):
+        if wanted["config_hash"] != plan.config_hash(config, design):
             raise ConfigError(f"{directory} has the results of another plan")
     else:
-        wanted = plan.make_plan(config, machine)
+        wanted = plan.make_experiment(config, machine, design)
         directory.mkdir(parents=True, exist_ok=True)
         plan.save(wanted, directory / "plan.json")
-    print(f"The experiment ({changed}) is planned in {directory}.")
+    print(f"The experiment is planned in {directory}.")
     if not arguments.go:
+        print(plan.describe(wanted))
         print(f"Carry it out with: blkcompare run {directory}")
         return 0
     arguments.files, arguments.directory = [directory], None
@@ -345,10 +357,15 @@ def _parser() -> argparse.ArgumentParser:
 
     command = add("explain", explain_command, "look for what explains the modes of a cell")
     command.add_argument("results", type=Path)
-    command.add_argument("cell")
+    command.add_argument(
+        "cell", nargs="?", help="without one: what an experiment, which has run, has shown"
+    )
     command.add_argument("--run", help="the identifier of a run (default: the newest)")
     command.add_argument(
         "--experiment", type=Path, metavar="DIR", help="plan the experiment that decides"
+    )
+    command.add_argument(
+        "--hypothesis", metavar="NAME", help="the one to decide about (default: the first)"
     )
     command.add_argument("--go", action="store_true", help="and carry it out")
 

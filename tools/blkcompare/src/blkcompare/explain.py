@@ -7,9 +7,10 @@ that sets the suspected cause, with what its outcome would mean.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import stats
-from .analysis import CellResult, RunResult, analyse, join, select_run
-from .db import DatabaseError
+from .analysis import CellResult, Metric, RunResult, analyse, join, select_run
+from .db import DatabaseError, Run
 from .modes import shares_by_boot
 
 Labels = NDArray[np.int_]
+Array = NDArray[np.float64]
 
 #: Numbers with more values than this are divided into as many groups of equal size.
 GROUPS = 4
@@ -35,21 +37,29 @@ MOST_NUMBERS = 32
 class Hypothesis:
     """A cause of modes, the covariates that point to it, and the experiment that sets it.
 
-    Each arm is what a plan for one more run overrides.  The predictions are what the modes do if
-    the hypothesis is right.
+    Each arm has a name, a description, and what it overrides in the plan.  The predictions are
+    what the modes do if the hypothesis is right.  Arms that a cycle can have of its own come by lot
+    over the cycles; those that are a matter of the machine or of its disks, over the boots.
     """
 
     key: str
     covariates: str  # a regular expression
     text: str
-    arms: tuple[tuple[str, dict[str, Any]], ...]
+    arms: tuple[tuple[str, str, dict[str, Any]], ...]
     predicts: str
+    over: str  # 'cycles' or 'boots'
+    #: The arm in which the samples of a boot scatter less if the hypothesis is right.
+    quiet: int | None = 0
 
 
 RELOAD = (
-    ("disks made once in a boot", {"disk": {"reload": "boot"}}),
-    ("modules and disks anew for each cycle", {"disk": {"reload": "cycle"}}),
+    ("stay", "disks made once in a boot", {"disk": {"reload": "boot"}}),
+    ("anew", "modules and disks anew for each cycle", {"disk": {"reload": "cycle"}}),
 )
+
+#: An experiment has at least as many cycles in a boot, and boots where the arms are those of boots:
+#: 8 boots have 70 ways to give the arms to them.
+LEAST_CYCLES, LEAST_BOOTS = 6, 8
 
 HYPOTHESES = (
     Hypothesis(
@@ -58,11 +68,12 @@ HYPOTHESES = (
         "The physical pages of the load generator's buffers decide the mode: how they fall on the "
         "sets of the caches and on memory channels.",
         (
-            ("buffers in huge pages", {"load": {"huge_pages": True}}),
-            ("buffers in small pages", {"load": {"huge_pages": False}}),
+            ("huge", "buffers in huge pages", {"load": {"huge_pages": True}}),
+            ("small", "buffers in small pages", {"load": {"huge_pages": False}}),
         ),
         "with huge pages there is one mode, with small pages the mode changes from process to "
         "process",
+        "cycles",
     ),
     Hypothesis(
         "placement",
@@ -71,6 +82,7 @@ HYPOTHESES = (
         RELOAD,
         "with disks that stay, the mode is that of the boot; with new disks it changes from cycle "
         "to cycle, at the same addresses of the modules",
+        "boots",
     ),
     Hypothesis(
         "address",
@@ -79,16 +91,19 @@ HYPOTHESES = (
         RELOAD,
         "with modules that stay, the mode is that of the boot; with modules that are loaded anew it "
         "goes with their address, and not with the free memory before",
+        "boots",
     ),
     Hypothesis(
         "clock",
         r"clock|temperature|idle|cstate|boost|governor|freq",
         "The clock of the CPUs, their temperature or their idle states decide the mode.",
         (
-            ("nominal clock, no boost", {"machine": {"boost": "off", "clock_khz": "base"}}),
-            ("boost", {"machine": {"boost": "on", "clock_khz": "keep"}}),
+            ("fixed", "nominal clock, no boost",
+             {"machine": {"boost": "off", "clock_khz": "base"}}),
+            ("boost", "boost", {"machine": {"boost": "on", "clock_khz": "keep"}}),
         ),
         "at a fixed clock there is one mode",
+        "boots",
     ),
     Hypothesis(
         "lock",
@@ -96,27 +111,32 @@ HYPOTHESES = (
         "Jobs that share a lock or a cache line have two stable phases.",
         (),  # filled in for the cell
         "one job has no modes, whatever the memory is; several jobs have them",
+        "cycles",
     ),
     Hypothesis(
         "drift",
         r"uptime|time in the boot|cycle number",
         "The machine changes during a boot.",
         (
-            ("start at once", {"machine": {"settle": 0.0}}),
-            ("wait ten minutes first", {"machine": {"settle": 600.0}}),
+            ("early", "start at once", {"machine": {"settle": 0.0}}),
+            ("late", "wait ten minutes first", {"machine": {"settle": 600.0}}),
         ),
         "after the wait there is one mode",
+        "boots",
+        1,
     ),
     Hypothesis(
         "process",
         r"position|previous driver|usr_cpu|sys_cpu|ctx|majf|minf",
         "What ran before the sample, or the process of the load generator, decides the mode.",
         (
-            ("short samples", {"load": {"runtime": 2.0}}),
-            ("long samples", {"load": {"runtime": 20.0}}),
+            ("short", "short samples", {"load": {"runtime": 2.0}}),
+            ("long", "long samples", {"load": {"runtime": 20.0}}),
         ),
         "long samples have modes with the same shares if the process is decisive, and smear them "
         "out if the state changes by itself",
+        "cycles",
+        None,
     ),
 )
 
@@ -358,16 +378,20 @@ def _jobs(cell: CellResult) -> int:
         return 1
 
 
-def arms(explanation: Explanation, hypothesis: Hypothesis) -> list[tuple[str, dict[str, Any]]]:
-    """Returns the arms of an experiment: a description, and what a plan overrides."""
+def arms(
+    explanation: Explanation, hypothesis: Hypothesis
+) -> list[tuple[str, str, dict[str, Any]]]:
+    """Returns the arms of an experiment: a name, a description, and what a plan overrides."""
     cell = explanation.cell
-    cells = {"matrix": {"cells": [cell.name]}}
+    # That of an experiment is named after its arm.
+    whole = cell.name.partition("@")[0]
+    cells = {"matrix": {"cells": [whole]}}
     if hypothesis.key != "lock":
-        return [(text, {**cells, **override}) for text, override in hypothesis.arms]
-    one = re.sub(r"(\bj|jobs )\d+\b", r"\g<1>1", cell.name)
+        return [(name, text, {**cells, **override}) for name, text, override in hypothesis.arms]
+    one = re.sub(r"(\bj|jobs )\d+\b", r"\g<1>1", whole)
     return [
-        ("one job", {"matrix": {"cells": [one]}}),
-        (f"{_jobs(cell)} jobs", cells),
+        ("one", "one job", {"matrix": {"cells": [one]}}),
+        ("all", f"{_jobs(cell)} jobs", cells),
     ]
 
 
@@ -381,21 +405,244 @@ def _is_set(plan: dict[str, Any], override: dict[str, Any]) -> bool:
     return True
 
 
-def experiment(db_path: Path | str, cell: str, run: str | None = None) -> dict[str, Any] | None:
-    """Returns what a plan overrides for the arm of the deciding experiment that is still missing.
+def experiment(
+    db_path: Path | str, cell: str, run: str | None = None, key: str | None = None
+) -> dict[str, Any] | None:
+    """Returns the experiment that decides about a hypothesis, for ``plan.make_experiment()``.
 
-    Returns None if the cell has no modes.
+    Without a key it is the hypothesis that the ranks point to.  Returns None if the cell has no
+    modes.
     """
     explanation = analyse_cell(db_path, cell, run)
     if not explanation.cell.has_modes:
         return None
+    if key is None:
+        hypothesis = hypotheses(explanation)[0]
+    else:
+        known = {h.key: h for h in HYPOTHESES}
+        if key not in known:
+            raise ValueError(f"there is no hypothesis {key!r}; there are {join(known)}")
+        hypothesis = known[key]
+    if hypothesis.key == "lock" and _jobs(explanation.cell) < 2:
+        raise ValueError(f"{cell} has one job, which shares no lock")
     plan = explanation.result.run.plan
-    choices = arms(explanation, hypotheses(explanation)[0])
-    cells = [override["matrix"]["cells"] for _, override in choices]
-    if cells[0] != cells[1]:
-        return choices[0][1]
-    missing = [override for _, override in choices if not _is_set(plan, override)]
-    return missing[0] if missing else choices[0][1]
+    cycles = max(LEAST_CYCLES, int(plan.get("cycles", 0)))
+    boots = int(plan.get("boots", 5))
+    if hypothesis.over == "boots":
+        boots = max(LEAST_BOOTS, boots + boots % 2)
+    return {
+        "hypothesis": hypothesis.key,
+        "text": hypothesis.text,
+        "predicts": hypothesis.predicts,
+        "quiet": hypothesis.quiet,
+        "over": hypothesis.over,
+        "set": {"cycles": cycles, "boots": boots},
+        "arms": [
+            {"name": name, "text": text, "set": override}
+            for name, text, override in arms(explanation, hypothesis)
+        ],
+    }
+
+
+# What an experiment shows.
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How much the samples of a boot scatter in the arms of an experiment, for one driver."""
+
+    driver: str
+    spread: tuple[float, float]  # in the arms: standard deviations of logarithms
+    p: float  # that the arms do not differ, by permutation of what was given to them by lot
+
+    @property
+    def larger(self) -> int:
+        return int(self.spread[1] > self.spread[0])
+
+
+def _residuals(run: Run, metric: Metric, arm: int, driver: str) -> dict[int, list[Array]]:
+    """Returns for each boot the samples of each cycle, less the median of the boot."""
+    names = {cell["name"] for cell in run.plan["cells"] if cell["arm"] == arm}
+    found: dict[int, list[Array]] = {}
+    for cycle in run.cycles:
+        if cycle.cell not in names or cycle.state != "kept":
+            continue
+        values = [metric.value(s) for s in cycle.samples if s.driver == driver]
+        if values and None not in values:
+            found.setdefault(cycle.boot, []).append(np.log(values))
+    for cycles in found.values():
+        middle = np.median(np.concatenate(cycles))
+        cycles[:] = [c - middle for c in cycles]
+    return found
+
+
+def _root_mean_square(x: Sequence[Array]) -> float:
+    # Samples that are all alike have no logarithm of their spread.
+    return max(1e-9, math.sqrt(float(np.mean(np.concatenate(x) ** 2))))
+
+
+def compare_arms(
+    run: Run, metric: Metric, driver: str, draws: int, rng: np.random.Generator
+) -> Comparison | None:
+    """Compares the spread within boots of the two arms; None if an arm has too few samples.
+
+    The test permutes what the lot decided: which cycles of a boot, or which boots, had which arm.
+    """
+    both = [_residuals(run, metric, arm, driver) for arm in (0, 1)]
+    units: list[list[Array]]
+    if run.plan["arms"]["over"] == "boots":
+        units = [boot for arm in both for boot in arm.values()]
+        labels = np.repeat([0, 1], [len(arm) for arm in both])
+        strata = np.zeros(len(units), int)
+        score = np.array([math.log(_root_mean_square(unit)) for unit in units])
+
+        def statistic(chosen: Labels) -> float:
+            return float(score[chosen == 1].mean() - score[chosen == 0].mean())
+    else:
+        boots = sorted(set(both[0]) & set(both[1]))
+        units = [[cycle] for boot in boots for arm in both for cycle in arm[boot]]
+        labels = np.array([a for b in boots for a in (0, 1) for _ in both[a][b]], int)
+        strata = np.array([b for b in boots for arm in both for _ in arm[b]], int)
+        square = np.array([float((unit[0] ** 2).sum()) for unit in units])
+        size = np.array([unit[0].size for unit in units])
+
+        def statistic(chosen: Labels) -> float:
+            ends = [square[chosen == a].sum() / size[chosen == a].sum() for a in (0, 1)]
+            return 0.5 * math.log(max(ends[1], 1e-18) / max(ends[0], 1e-18))
+
+    if min(np.count_nonzero(labels == a) for a in (0, 1)) < 2:
+        return None
+    spread = tuple(
+        _root_mean_square([x for u, a in zip(units, labels, strict=True) if a == arm for x in u])
+        for arm in (0, 1)
+    )
+    observed = abs(statistic(labels))
+    hits = 0
+    for chosen in (permutations := list(_permutations(labels, strata, draws, rng))):
+        hits += abs(statistic(chosen)) >= observed - 1e-12
+    return Comparison(driver, spread, hits / len(permutations))
+
+
+def _permutations(
+    labels: Labels, strata: Labels, draws: int, rng: np.random.Generator
+) -> Iterator[Labels]:
+    """Yields all ways to give the labels to one stratum, or the given one and random ones."""
+    ones = int(labels.sum())
+    if np.unique(strata).size == 1 and math.comb(labels.size, ones) <= draws:
+        for chosen in itertools.combinations(range(labels.size), ones):
+            permuted = np.zeros_like(labels)
+            permuted[list(chosen)] = 1
+            yield permuted
+        return
+    rows = [np.flatnonzero(strata == s) for s in np.unique(strata)]
+    yield labels
+    for _ in range(draws):
+        permuted = labels.copy()
+        for row in rows:
+            permuted[row] = labels[rng.permutation(row)]
+        yield permuted
+
+
+def outcome(
+    db_path: Path | str, run: str | None = None, *, draws: int = 4999, seed: int = 1
+) -> str:
+    """Returns in words what an experiment has shown."""
+    found = select_run(db_path, run)
+    plan = found.plan
+    if "arms" not in plan:
+        raise DatabaseError(f"{db_path}: run {found.name} is no experiment")
+    result = analyse(found, seed=seed, draws=0)
+    design, alpha = plan["arms"], result.alpha
+    rng = np.random.default_rng(seed)
+    lines = [
+        f"{found.name} ({result.boots} boots)",
+        "",
+        f"The question: {design['text']}",
+        f"If that is right: {design['predicts']}.",
+        f"The arms came by lot over the {design['over']}.",
+        "",
+    ]
+    modes_in: set[int] = set()
+    for arm, each in enumerate(design["arms"]):
+        lines.append(f"{each['name']}: {each['text']}")
+        names = [cell["name"] for cell in plan["cells"] if cell["arm"] == arm]
+        for cell in (c for c in result.cells if c.name in names):
+            lines += _say_arm(result, cell)
+            if any(cell.modes[d].found for d in "AB" if d in cell.modes):
+                modes_in.add(arm)
+    compared = [
+        c for d in "AB" if (c := compare_arms(found, result.metric, d, draws, rng)) is not None
+    ]
+    adjusted = stats.benjamini_hochberg([c.p for c in compared])
+    differ = set()
+    lines.append("")
+    for each, p in zip(compared, adjusted, strict=True):
+        first, second = (100 * s for s in each.spread)
+        lines.append(
+            f"{result.name_of(each.driver)}: samples of a boot scatter by {first:.2g} % and"
+            f" {second:.2g} % (permutation test, adjusted: p = {p:.2g})"
+        )
+        if p <= alpha:
+            differ.add(each.larger)
+    lines += ["", _verdict(design, modes_in, differ, bool(compared))]
+    if found.state != "complete":
+        lines.append("The experiment is not complete.")
+    return "\n".join(lines) + "\n"
+
+
+def _say_arm(result: RunResult, cell: CellResult) -> list[str]:
+    lines = []
+    for driver in "AB":
+        modes, name = cell.modes.get(driver), result.name_of(driver)
+        if modes is None:
+            lines.append(f"  {name}: not measured")
+        elif modes.dip is None:
+            lines.append(f"  {name}: too few samples to look for modes")
+        elif not modes.found:
+            lines.append(f"  {name}: no modes found (dip test, adjusted: p = {modes.p_adjusted:.2g})")
+        else:
+            shares = shares_by_boot(modes.modes, modes.samples)
+            texts = [
+                f"{100 * share:.0f} % (by boot {' '.join(f'{100 * s:.0f}' for s in shares[:, i])})"
+                for i, share in enumerate(modes.modes.shares)
+            ]
+            lines.append(f"  {name}: {modes.modes.k} modes, shares {join(texts)}")
+    return lines
+
+
+def _verdict(
+    design: Mapping[str, Any], modes_in: set[int], differ: set[int], compared: bool
+) -> str:
+    """Returns what follows, given the arms that have modes, and those that scatter more."""
+    names = [arm["text"] for arm in design["arms"]]
+    quiet = design["quiet"]
+    if not compared:
+        return "There are too few cycles to compare the arms."
+    if len(differ) == 2:
+        return "The drivers contradict each other, so nothing is decided."
+    if differ:
+        (noisy,) = differ
+        said = f"The samples scatter more with: {names[noisy]}."
+        if quiet is None:
+            return said + (
+                " The state changes by itself, within a sample." if noisy == 0
+                else " That is neither of the predictions."
+            )  # fmt: skip
+        if noisy == quiet:
+            return said + " That is the opposite of the prediction."
+        if noisy in modes_in and quiet not in modes_in:
+            return said + " That, and the modes, are as predicted."
+        if quiet in modes_in:
+            return said + " That is as predicted, but modes remain: there is another cause as well."
+        return said + " That is as predicted, though separate modes were not found."
+    if not modes_in:
+        return "No arm has modes, so nothing is decided. They may come with other boots."
+    if quiet is None and modes_in == {0, 1}:
+        return "Both arms have modes and scatter alike: the process is decisive."
+    return (
+        "The arms do not differ, and there are modes: the prediction is not confirmed. Another"
+        " hypothesis can be tried with --hypothesis."
+    )
 
 
 def explain(db_path: Path | str, cell: str, run: str | None = None) -> str:
@@ -468,13 +715,17 @@ def _say_experiment(explanation: Explanation) -> list[str]:
     lines = ["", "A rank is no cause. The experiment that would decide:"]
     found = hypotheses(explanation)
     plan = explanation.result.run.plan
+    result_path = explanation.result.run.path.parent
+    chosen = explanation.cell.name
+    if " " in chosen:
+        chosen = f"'{chosen}'"
     for index, hypothesis in enumerate(found, 1):
         names = [
             r.name for r in explanation.significant if re.search(hypothesis.covariates, r.name)
         ]
         why = f" (from {join(names, 4)})" if names else " (no covariate points to it)"
-        lines += ["", f"{index}. {hypothesis.text}{why}"]
-        for text, override in arms(explanation, hypothesis):
+        lines += ["", f"{index}. {hypothesis.key}: {hypothesis.text}{why}"]
+        for _, text, override in arms(explanation, hypothesis):
             options = " ".join(
                 f"--set {section}.{key}={_option(value)}"
                 for section, values in override.items()
@@ -485,7 +736,8 @@ def _say_experiment(explanation: Explanation) -> list[str]:
         lines.append(f"   If that is right: {hypothesis.predicts}.")
     lines += [
         "",
-        "Make a plan for each arm, run their boots in random order, and compare the modes.",
+        f"blkcompare explain {result_path} {chosen} --experiment DIR plans the first of these, both arms",
+        "in one run, in an order by lot; --hypothesis NAME another one; --go carries it out.",
     ]
     return lines
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import re
 import secrets
 from collections.abc import Mapping
@@ -201,9 +202,76 @@ def make_plan(config: Config, machine: Machine, seed: int | None = None) -> dict
     return plan
 
 
-def config_hash(config: Config) -> str:
+def make_experiment(
+    config: Config, machine: Machine, design: Mapping[str, Any], seed: int | None = None
+) -> dict[str, Any]:
+    """Makes the plan of an experiment with two arms, which come by lot over cycles or boots.
+
+    A cell is measured in each arm, under a name of its own.
+    """
+    config.apply(design["set"], "the experiment")
+    seed = seed or config["seed"] or secrets.randbits(31) | 1
+    plans = []
+    for arm in design["arms"]:
+        own = Config()
+        own.values |= config.values
+        own.apply(arm["set"], f"the arm {arm['name']}")
+        plans.append(make_plan(own, machine, seed))
+    made = plans[0]
+
+    def joined(key: str) -> list[str]:
+        result = []
+        for arm, each in zip(design["arms"], plans, strict=True):
+            for text in each[key]:
+                everywhere = all(text in other[key] for other in plans)
+                result.append(text if everywhere else f"{arm['name']}: {text}")
+        return list(dict.fromkeys(result))
+
+    for key in ("notes", "not_measured", "changes"):
+        made[key] = joined(key)
+    made["name"] += f", experiment: {design['hypothesis']}"
+    made["cells"] = [
+        {
+            "name": f"{cell['name']}@{arm['name']}",
+            "axes": {**cell["axes"], "arm": arm["name"]},
+            "arm": index,
+        }
+        for index, (arm, each) in enumerate(zip(design["arms"], plans, strict=True))
+        for cell in each["cells"]
+    ]
+    made["fill"] = any(each["fill"] for each in plans)
+    made["writes"] = any(each["writes"] for each in plans)
+    made["arms"] = {key: design[key] for key in ("hypothesis", "text", "predicts", "quiet", "over")}
+    made["arms"]["arms"] = design["arms"]
+    made["arms"]["configs"] = [each["config"] for each in plans]
+    made["config_hash"] = config_hash(config, design)
+    if design["over"] == "boots":
+        by_boot = [boot % 2 for boot in range(made["boots"])]
+        random.Random(f"{seed}/arms").shuffle(by_boot)
+        made["arms"]["by_boot"] = by_boot
+        total = sum(plans[arm]["estimate"]["boot"] for arm in by_boot)
+        boot = max(each["estimate"]["boot"] for each in plans)
+    else:
+        boot = sum(each["estimate"]["boot"] for each in plans)
+        total = boot * made["boots"]
+    made["estimate"] |= {"boot": boot, "total": total}
+    return made
+
+
+def arm_of_boot(plan: Mapping[str, Any], round_: int) -> int | None:
+    """Returns the arm that a boot has, or None where each of its cycles has an arm."""
+    by_boot = plan.get("arms", {}).get("by_boot")
+    return by_boot[round_ - 1] if by_boot else None
+
+
+def config_of(plan: Mapping[str, Any], arm: int | None) -> Mapping[str, Any]:
+    """Returns the configuration of an arm; without an experiment, of the plan."""
+    return plan["config"] if arm is None else plan["arms"]["configs"][arm]
+
+
+def config_hash(config: Config, design: Mapping[str, Any] | None = None) -> str:
     """Returns a hash of all values, by which a plan is recognised when it is resumed."""
-    text = json.dumps(config.values, sort_keys=True)
+    text = json.dumps([config.values, design] if design else config.values, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -345,6 +413,11 @@ def describe(plan: Mapping[str, Any]) -> str:
         "What a run does to this machine, and undoes at its end:",
         *(f"  - {sentence}" for sentence in plan["changes"]),
     ]
+    if "arms" in plan:
+        lines[3:3] = [
+            f"  Each cell has two arms, in an order by lot over the {plan['arms']['over']}:",
+            *(f"    {arm['name']}: {arm['text']}" for arm in plan["arms"]["arms"]),
+        ]
     if plan["not_measured"]:
         lines += ["Not measured:", *(f"  - {sentence}" for sentence in plan["not_measured"])]
     if plan["notes"]:

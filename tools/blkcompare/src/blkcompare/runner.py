@@ -24,6 +24,7 @@ from .db import Database
 from .disks import Disks
 from .gate import Gate
 from .machine import Machine, MachineError
+from .plan import arm_of_boot, config_of
 from .progress import Progress
 
 #: Cycles that fail one after another until the run stops.
@@ -76,8 +77,9 @@ def cycle_order(plan: Mapping[str, Any], round_: int, number: int, cell: str, at
 def round_order(plan: Mapping[str, Any], round_: int) -> list[tuple[int, str]]:
     """Returns the cycles of a round: its number and its cell, the cells in random order."""
     result = []
+    arm = arm_of_boot(plan, round_)
     for number in range(1, plan["cycles"] + 1):
-        cells = [cell["name"] for cell in plan["cells"]]
+        cells = [cell["name"] for cell in plan["cells"] if arm in (None, cell.get("arm"))]
         random.Random(f"{plan['seed']}/{round_}/{number}").shuffle(cells)
         result += [(number, cell) for cell in cells]
     return result
@@ -104,6 +106,9 @@ class Runner:
         self.gate = gate or Gate(machine, plan["gate"])
         self.recorder = covariates.Recorder(machine, plan)
         self.axes = {cell["name"]: cell["axes"] for cell in plan["cells"]}
+        #: The configuration of each cell, which differs in the arms of an experiment.
+        self.configs = {cell["name"]: config_of(plan, cell.get("arm")) for cell in plan["cells"]}
+        self.config = plan["config"]
         self.modules = sorted(
             {
                 module
@@ -212,6 +217,7 @@ class Runner:
                 return "reboot"
             round_, kept, attempts = round_ + 1, set(), Counter()
             pending = self._pending(round_, kept, attempts)
+        self.config = config_of(self.plan, arm_of_boot(self.plan, round_))
         try:
             self._set_up()
             boot = self.database.start_boot(
@@ -236,14 +242,15 @@ class Runner:
     # The machine.
 
     def _set_up(self) -> None:
-        config = self.plan["config"]
+        config = self.config
         self.progress.say("setting the machine up")
         self.not_set: list[str] = []
         for setting in tune.cpu_settings(self.machine, config):
             if not self.machine.set(setting.path, setting.value):
                 self.not_set.append(setting.path)
-        if config["load"]["huge_pages"]:
-            tune.reserve_huge_pages(self.machine, self.plan["cells"])
+        huge = [c for c in self.plan["cells"] if self.configs[c["name"]]["load"]["huge_pages"]]
+        if huge:
+            tune.reserve_huge_pages(self.machine, huge)
         self.mark = self.machine.mark()
         self._make_disks()
         if self.not_set:
@@ -267,7 +274,7 @@ class Runner:
 
     def _set_queue(self, device: str) -> None:
         name = Path(self.machine.path(device)).resolve().name
-        for setting in tune.queue_settings(self.plan["config"], name):
+        for setting in tune.queue_settings(self.config, name):
             done = self.machine.set(setting.path, setting.value)
             if not done and setting.path not in self.not_set:
                 self.not_set.append(setting.path)
@@ -280,7 +287,7 @@ class Runner:
         output = self.directory / "raw" / f"fill-{name}.json"
         try:
             fio.run(
-                fio.fill_arguments(self.plan["config"]["load"], device, size, output),
+                fio.fill_arguments(self.config["load"], device, size, output),
                 output,
                 60 + 8 * size / (100 << 20),
             )
@@ -357,7 +364,7 @@ class Runner:
         if reason:
             self.database.end_cycle(cycle, "rejected", reason=reason)
             return "waited", reason
-        if self.plan["config"]["disk"]["reload"] == "cycle":
+        if self.config["disk"]["reload"] == "cycle":
             self._remake_disks()
         try:
             for position, letter in enumerate(order, 1):
@@ -374,7 +381,7 @@ class Runner:
         return "kept", ""
 
     def _measure(self, cycle: int, position: int, letter: str, cell: str, place: str) -> None:
-        config = self.plan["config"]
+        config = self.configs[cell]
         load, axes = config["load"], self.axes[cell]
         device = self.disks.select(letter)
         if self.disks.shares_device(letter):
