@@ -2,6 +2,8 @@
 """Tests of the command line."""
 
 import json
+import shutil
+import subprocess
 
 import fakes
 import pytest
@@ -175,6 +177,34 @@ def test_unit(tree, tmp_path):
     assert f'--state "{tree.top}/state"' in text
     assert "ExecStartPre=/bin/sleep 7" in text
     assert commands[-1] == ["systemctl", "enable", "blkcompare.service"]
+    # Waiting is a part of the start, which has 90 seconds if nothing else is said.
+    assert "TimeoutStartSec=infinity" in text
     assert unit.remove(machine)
     assert not (tree.root / unit.PATH.lstrip("/")).exists()
     assert not unit.remove(machine)
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
+@pytest.mark.parametrize("path", [None, "/opt/a b:/opt/$c"])
+def test_systemd_accepts_the_unit(tmp_path, monkeypatch, path):
+    if path:
+        monkeypatch.setenv("PYTHONPATH", path)
+    else:
+        monkeypatch.delenv("PYTHONPATH", raising=False)
+    file = tmp_path / unit.UNIT
+    file.write_text(unit.text(tmp_path / 'a "b" $c 5%', tmp_path / "state", settle=600))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", file], capture_output=True, text=True, timeout=60
+    )
+    about_it = [line for line in done.stderr.splitlines() if unit.UNIT in line]
+    assert (done.returncode, about_it) == (0, [])
+    # That of a mistake is not 0.
+    file.write_text(file.read_text().replace("ExecStart=", "ExecStar="))
+    assert subprocess.run(["systemd-analyze", "verify", file], capture_output=True).returncode
+
+
+def test_unit_names_the_path_of_a_package_that_is_not_installed(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/opt/a b")
+    assert 'Environment="PYTHONPATH=/opt/a b"\n' in unit.text(tmp_path, tmp_path, 1)
+    monkeypatch.delenv("PYTHONPATH")
+    assert "Environment" not in unit.text(tmp_path, tmp_path, 1)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -19,6 +20,8 @@ After=multi-user.target
 
 [Service]
 Type=exec
+{environment}# ExecStartPre counts as a part of the start.
+TimeoutStartSec=infinity
 ExecStartPre=/bin/sleep {settle}
 ExecStart={python} -m blkcompare --state {state} run --reboot {directory}
 # The machine is restored first.
@@ -30,14 +33,17 @@ WantedBy=multi-user.target
 """
 
 
-def _quote(word: str | Path) -> str:
-    """Quotes a word for ExecStart."""
+def _quote(word: str | Path, variables: bool = True) -> str:
+    """Quotes a word for ExecStart, or for a setting in which a $ stands for itself."""
     text = str(word).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
-    return '"' + text.replace("$", "$$") + '"'
+    return '"' + (text.replace("$", "$$") if variables else text) + '"'
 
 
 def text(directory: Path, state: Path, settle: int) -> str:
+    # Where the package is not installed, but found by a path.
+    path = os.environ.get("PYTHONPATH")
     return TEXT.format(
+        environment=f"Environment={_quote(f'PYTHONPATH={path}', False)}\n" if path else "",
         directory=_quote(directory.resolve()),
         state=_quote(state.resolve()),
         python=_quote(sys.executable),
