@@ -4,10 +4,12 @@
 import json
 import shutil
 import subprocess
+import sys
 
 import fakes
 import pytest
 
+import blkcompare
 from blkcompare import cli, plan, runner, unit
 from blkcompare.config import ConfigError, load_config
 from blkcompare.db import Database
@@ -208,3 +210,18 @@ def test_unit_names_the_path_of_a_package_that_is_not_installed(tmp_path, monkey
     assert 'Environment="PYTHONPATH=/opt/a b"\n' in unit.text(tmp_path, tmp_path, 1)
     monkeypatch.delenv("PYTHONPATH")
     assert "Environment" not in unit.text(tmp_path, tmp_path, 1)
+
+
+def test_what_the_standard_library_cannot_do_is_said(tree, runs, tmp_path, capsys, monkeypatch):
+    """Measuring takes nothing else, all that computes does."""
+    for name in ("numpy", "jinja2"):
+        monkeypatch.setitem(sys.modules, name, None)
+    for name in ("analysis", "report", "explain", "stats", "plots", "modes"):
+        monkeypatch.delitem(sys.modules, f"blkcompare.{name}", raising=False)
+        monkeypatch.delattr(blkcompare, name, raising=False)
+    results = tmp_path / "r"
+    assert run(tree, "run", *options(tree), "-d", results) == cli.REBOOT
+    assert "no report is written, because a library is missing" in capsys.readouterr().err
+    for words in (["report", results], ["power", results], ["explain", results, "c"]):
+        assert run(tree, *words) == 1
+        assert "error: a library is missing here" in capsys.readouterr().err

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 import tomllib
 from collections.abc import Callable
@@ -157,9 +156,15 @@ def run_command(arguments: argparse.Namespace) -> int:
         machine.command(["systemctl", "reboot"])
         return 0
     if not arguments.no_report:
-        _report([directory / DATABASE], directory / "report", progress)
-        if "arms" in wanted and state == "complete":
-            _outcome(directory / DATABASE)
+        try:
+            _report([directory / DATABASE], directory / "report")
+            if "arms" in wanted and state == "complete":
+                _outcome(directory / DATABASE)
+        except ImportError as error:
+            progress.say(
+                f"no report is written, because a library is missing here: {error}; run"
+                f" blkcompare report {directory} on another machine"
+            )
     if state == "reboot":
         progress.say(
             f"this boot is measured; reboot, then: blkcompare run {directory} (a unit does both:"
@@ -169,26 +174,18 @@ def run_command(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _report(databases: list[Path], output: Path, progress: Progress, **options: Any) -> None:
-    try:
-        from . import report
-    except ImportError as error:
-        progress.say(
-            f"no report is written, because a library is missing here: {error}; run"
-            f" blkcompare report {databases[0].parent} on another machine"
-        )
-        return
+def _report(databases: list[Path], output: Path, **options: Any) -> None:
+    from . import report
+
     written = report.write_report(databases, output, **options)
     print(written.summary)
     print(f"The report is {written.html}")
 
 
 def _outcome(database: Path) -> None:
-    # Where a library is missing, the report has said so.
-    with contextlib.suppress(ImportError):
-        from . import explain
+    from . import explain
 
-        print(explain.outcome(database))
+    print(explain.outcome(database))
 
 
 def _databases(paths: list[Path]) -> list[Path]:
@@ -202,7 +199,7 @@ def _databases(paths: list[Path]) -> list[Path]:
 def report_command(arguments: argparse.Namespace) -> int:
     databases = _databases(arguments.results)
     output = arguments.output or databases[0].parent / "report"
-    _report(databases, output, Progress(), confidence=arguments.confidence)
+    _report(databases, output, confidence=arguments.confidence)
     return 0
 
 
@@ -383,6 +380,13 @@ def main(arguments: list[str] | None = None) -> int:
         return parsed.function(parsed)
     except (ConfigError, MachineError, DatabaseError, runner.RunError, ValueError) as error:
         print(f"blkcompare: error: {error}", file=sys.stderr)
+        return 1
+    except ImportError as error:
+        print(
+            f"blkcompare: error: a library is missing here: {error}; install blkcompare by pipx or"
+            " pip, or do this on another machine",
+            file=sys.stderr,
+        )
         return 1
     except OSError as error:
         if isinstance(error, BrokenPipeError):

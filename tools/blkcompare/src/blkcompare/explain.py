@@ -555,7 +555,7 @@ def outcome(
     design, alpha = plan["arms"], result.alpha
     rng = np.random.default_rng(seed)
     lines = [
-        f"{found.name} ({result.boots} boots)",
+        f"{found.name} ({_boots(result)})",
         "",
         f"The question: {design['text']}",
         f"If that is right: {design['predicts']}.",
@@ -649,7 +649,7 @@ def explain(db_path: Path | str, cell: str, run: str | None = None) -> str:
     """Returns in words what explains the modes of a cell, and which experiment would decide."""
     explanation = analyse_cell(db_path, cell, run)
     result, chosen = explanation.result, explanation.cell
-    lines = [f"{chosen.name}, run {result.run.name} ({result.boots} boots)", ""]
+    lines = [f"{chosen.name}, run {result.run.name} ({_boots(result)})", ""]
     for driver, modes in chosen.modes.items():
         name = result.name_of(driver)
         if modes.dip is None:
@@ -676,6 +676,10 @@ def explain(db_path: Path | str, cell: str, run: str | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _boots(result: RunResult) -> str:
+    return f"{result.boots} boot{'' if result.boots == 1 else 's'}"
+
+
 def _say_ranks(explanation: Explanation) -> list[str]:
     lines = [
         "",
@@ -696,7 +700,7 @@ def _say_ranks(explanation: Explanation) -> list[str]:
     boots = explanation.result.boots
     if boots < 5:
         lines.append(
-            f"  What changes from boot to boot cannot be judged with {boots} boots: at least five "
+            f"  What changes from boot to boot cannot be judged with {_boots(explanation.result)}: at least five "
             "are needed."
         )
     for text, names in (
