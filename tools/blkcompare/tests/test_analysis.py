@@ -169,8 +169,8 @@ def test_latency_that_was_not_looked_at_is_said(tmp_path):
     missing = [[c.name for c in r.of(Verdict.MISSING)] for r in (result, p50, p99)]
     assert missing == [[], [NAMES[2]], [NAMES[1]]]
     said = " ".join(sentences(result).not_looked_at)
-    assert "The 99th percentile of the latency in 1 cell: it was not recorded there, or" in said
-    assert f"lie beyond it. These are {NAMES[1]}." in said
+    assert "The 99th percentile of the latency in 1 cell, because it was not recorded, or" in said
+    assert f"than 10 I/O of a sample lie beyond it: {NAMES[1]}." in said
     assert "The median latency was not named by the plan" in said
 
 

@@ -563,14 +563,14 @@ def sentences(result: RunResult) -> Sentences:
     _say_result(result, s)
     if not result.void:
         for other in result.beside:
-            _say_result(other, s)
+            _say_result(other, s, beside=True)
     _say_gaps(result, s)
     for other in result.beside:
         _say_gaps_beside(other, result, s)
     return s
 
 
-def _say_result(result: RunResult, s: Sentences) -> None:
+def _say_result(result: RunResult, s: Sentences, beside: bool = False) -> None:
     a, b = result.name_of("A"), result.name_of("B")
     margin = f"{100 * result.margin:g} %"
     measured, of = result.measured, result.metric.of
@@ -583,14 +583,15 @@ def _say_result(result: RunResult, s: Sentences) -> None:
             " their instances. The numbers are shown, but no verdict is given."
         )
     else:
-        _say_verdicts(result, s, a, b, margin)
+        _say_verdicts(result, s, a, b, margin, beside)
     if result.of(Verdict.MODES):
         cells = result.of(Verdict.MODES)
         s.found.append(
             f"Modes{of} were found in {_count(len(cells), 'cell')} of {len(measured)}, so no mean is "
             f"given there: {join(c.name for c in cells)}."
         )
-        if not result.void:
+        # Beside the headline, the forest has what belongs to single cells.
+        if not result.void and not beside:
             for cell in cells:
                 differences = [
                     _difference(w.estimate)
@@ -617,7 +618,9 @@ def _say_result(result: RunResult, s: Sentences) -> None:
         )  # fmt: skip
 
 
-def _say_verdicts(result: RunResult, s: Sentences, a: str, b: str, margin: str) -> None:
+def _say_verdicts(
+    result: RunResult, s: Sentences, a: str, b: str, margin: str, beside: bool
+) -> None:
     tested = [c for c in result.cells if c.estimate]
     metric, of = result.metric, result.metric.of
     if result.overall and result.overall_cells > 1:
@@ -654,11 +657,16 @@ def _say_verdicts(result: RunResult, s: Sentences, a: str, b: str, margin: str) 
     if same:
         s.found.append(
             f"{b} and {a} are equivalent{' in the ' + metric.noun if of else ''}, within the margin "
-            f"of {margin}, in "
-            f"{_count(len(same), 'cell')} of {len(tested)}: {join(c.name for c in same)}."
+            f"of {margin}, in {_count(len(same), 'cell')} of {len(tested)}"
+            + ("." if beside else f": {join(c.name for c in same)}.")
         )
     undecided = result.of(Verdict.UNDECIDED)
-    if undecided:
+    if undecided and beside:
+        s.not_found.append(
+            f"In {_count(len(undecided), 'cell')} of {len(tested)} neither a difference{of} nor "
+            "equivalence was found."
+        )
+    elif undecided:
         worst = max(undecided, key=lambda c: c.detectable)
         size = stats.percent(worst.detectable) if math.isfinite(worst.detectable) else math.inf
         s.not_found.append(
@@ -723,12 +731,9 @@ def _say_gaps_beside(result: RunResult, headline: RunResult, s: Sentences) -> No
     gap, noun = s.not_looked_at.append, result.metric.noun
     lacking = [c for c in result.cells if c.lacking]
     if lacking:
-        beyond = "" if not result.metric.percentile else (
-            f" there, or fewer than {LEAST_BEYOND} of the I/O of a sample lie beyond it"
-        )  # fmt: skip
         gap(
-            f"The {noun} in {_count(len(lacking), 'cell')}: it was not recorded{beyond}. These are "
-            f"{join(c.name for c in lacking)}."
+            f"The {noun} in {_count(len(lacking), 'cell')}, because it was not recorded, or fewer "
+            f"than {LEAST_BEYOND} I/O of a sample lie beyond it: {join(c.name for c in lacking)}."
         )
     if result.control is None and headline.control is not None:
         gap(f"The A/A control{result.metric.of} was not judged: {result.control_reason}.")

@@ -386,6 +386,10 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def _beside(plan: Mapping[str, Any]) -> str:
     names = [name for name in plan["headline"]["beside"] if name != plan["headline"]["metric"]]
     return f", and beside it of {', '.join(names)}" if names else ""
@@ -399,8 +403,8 @@ def describe(plan: Mapping[str, Any]) -> str:
         f"Plan: {plan['name']}",
         f"  A is {a['name']} ({a['description'].get('summary', a['driver'])}),",
         f"  B is {b['name']} ({b['description'].get('summary', b['driver'])}).",
-        f"  {len(plan['cells'])} cells, {plan['cycles']} cycles of each in each of"
-        f" {plan['boots']} boots; each cycle measures "
+        f"  {_count(len(plan['cells']), 'cell')}, {_count(plan['cycles'], 'cycle')} of each in each"
+        f" of {_count(plan['boots'], 'boot')}; each cycle measures "
         + ("A, B and a second disk of A, the control" if plan["control"] else "A and B")
         + ", in an order by lot and back.",
         f"  Headline: t-interval over boots of {plan['headline']['metric']}{_beside(plan)};"
