@@ -103,9 +103,7 @@ def change_latency(run, factor):
 
 def test_latency_is_judged_by_the_same_rules(tmp_path):
     run = made(tmp_path, effects={NAMES[0]: 0.03})
-    change_latency(
-        run, lambda cycle, sample, p: 1.03 if (p, sample.driver) == ("99", "B") else 1.0
-    )
+    change_latency(run, lambda cycle, sample, p: 1.03 if (p, sample.driver) == ("99", "B") else 1.0)
     result = analyse_all(run)
     p50, p99 = result.beside
     assert [r.metric.name for r in (result, p50, p99)] == ["iops", "p50", "p99"]
@@ -119,7 +117,9 @@ def test_latency_is_judged_by_the_same_rules(tmp_path):
     said = sentences(result)
     found = " ".join(said.found)
     assert "The median latency of rnull is shorter than that of null_blk in 1 cell of 4" in found
-    assert "The 99th percentile of the latency of rnull is longer than that of null_blk in 3" in found
+    assert (
+        "The 99th percentile of the latency of rnull is longer than that of null_blk in 3" in found
+    )
     assert "equivalent in the 99th percentile of the latency" in found
     assert "the median latency of rnull differs from that of null_blk by" in found
     assert "A/A control of the median latency shows no fault" in " ".join(said.not_found)
@@ -132,7 +132,9 @@ def test_a_control_that_fails_in_latency_voids_that_only(tmp_path):
     run = select_run(path)
     change_latency(
         run,
-        lambda cycle, sample, p: {"A2": 1.03, "B": 1.05}.get(sample.driver, 1) if p == "99" else 1.0,
+        lambda cycle, sample, p: (
+            {"A2": 1.03, "B": 1.05}.get(sample.driver, 1) if p == "99" else 1.0
+        ),
     )
     result = analyse_all(run)
     p50, p99 = result.beside

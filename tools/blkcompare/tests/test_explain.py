@@ -260,7 +260,7 @@ def experiment(path, gaps, *, over="cycles", quiet=0, boots=6, cycles=8, lasts=F
                         run, boot, cell["name"], cycle + 1, "ABBA", started=now
                     )
                     slow = rng.random() < 0.5
-                    for position, letter in enumerate("ABBA", 1):
+                    for position in range(1, 5):
                         if not lasts:
                             slow = rng.random() < 0.5
                         now += 1

@@ -171,7 +171,9 @@ def test_numbers_are_those_of_the_analysis(run):
 
 def test_latency_is_beside_the_headline(run):
     _, written, page = run
-    assert "The median latency of rnull is longer than that of null_blk in 1 cell of 2" in page.words
+    assert (
+        "The median latency of rnull is longer than that of null_blk in 1 cell of 2" in page.words
+    )
     with written.csv.open() as file:
         rows = {row["cell"]: row for row in csv.DictReader(file)}
     cells = {c["cell"]: c for c in json.loads(written.json.read_text())["runs"][0]["cells"]}
@@ -182,7 +184,10 @@ def test_latency_is_beside_the_headline(run):
         assert float(slow[f"{name}_percent"]) == pytest.approx(inverse, rel=1e-3)
         assert slow[f"{name}_verdict"] == slow["verdict"] == "slower"
         assert cells[NAMES[0]][f"{name}_p_bh"] == pytest.approx(float(slow[f"{name}_p_bh"]), 1e-4)
-        assert (rows[NAMES[2]][f"{name}_verdict"], rows[NAMES[2]][f"{name}_percent"]) == ("modes", "")
+        assert (rows[NAMES[2]][f"{name}_verdict"], rows[NAMES[2]][f"{name}_percent"]) == (
+            "modes",
+            "",
+        )
     assert page.words.count(f"{inverse:+.2f} (") >= 2
     assert written.summary.count("99th percentile of the latency") >= 2
 
@@ -190,7 +195,11 @@ def test_latency_is_beside_the_headline(run):
 def test_headline_of_latency(tmp_path):
     headline = {"metric": "p99", "test": "t", "beside": ["iops"]}
     simulate.write_run(
-        tmp_path / "x.db", PLAIN, cells=CELLS, effects={NAMES[0]: -0.03}, plan={"headline": headline}
+        tmp_path / "x.db",
+        PLAIN,
+        cells=CELLS,
+        effects={NAMES[0]: -0.03},
+        plan={"headline": headline},
     )
     written = report.write_report([tmp_path / "x.db"], tmp_path)
     page = Page(written.html.read_text())

@@ -477,9 +477,7 @@ def test_arms_of_boots_come_by_lot(tree):
 
 def test_estimate_of_an_experiment(tree):
     short, long = {"load": {"runtime": 1}}, {"load": {"runtime": 3}}
-    one, two = (
-        planned(tree, load__runtime=t)["estimate"]["boot"] for t in (1, 3)
-    )
+    one, two = (planned(tree, load__runtime=t)["estimate"]["boot"] for t in (1, 3))
     plan = experiment(tree, "cycles", short, long)
     assert plan["estimate"]["boot"] == one + two
     assert plan["estimate"]["total"] == 4 * (one + two)

@@ -587,8 +587,8 @@ def _say_result(result: RunResult, s: Sentences, beside: bool = False) -> None:
     if result.of(Verdict.MODES):
         cells = result.of(Verdict.MODES)
         s.found.append(
-            f"Modes{of} were found in {_count(len(cells), 'cell')} of {len(measured)}, so no mean is "
-            f"given there: {join(c.name for c in cells)}."
+            f"Modes{of} were found in {_count(len(cells), 'cell')} of {len(measured)}, so no mean "
+            f"is given there: {join(c.name for c in cells)}."
         )
         # Beside the headline, the forest has what belongs to single cells.
         if not result.void and not beside:
@@ -624,7 +624,9 @@ def _say_verdicts(
     tested = [c for c in result.cells if c.estimate]
     metric, of = result.metric, result.metric.of
     if result.overall and result.overall_cells > 1:
-        what = f"the {metric.noun} of {b} differs from that of {a}" if of else f"{b} differs from {a}"
+        what = (
+            f"the {metric.noun} of {b} differs from that of {a}" if of else f"{b} differs from {a}"
+        )
         s.found.append(
             f"On average over {_count(result.overall_cells, 'cell')}, {what} by "
             f"{_difference(result.overall)}."
@@ -650,14 +652,14 @@ def _say_verdicts(
     small = [c for c in tested if c.small]
     if small:
         s.found.append(
-            f"In {_count(len(small), 'cell')} of these the difference{of} is smaller than the margin "
-            f"of {margin}: {join(c.name for c in small)}."
+            f"In {_count(len(small), 'cell')} of these the difference{of} is smaller than the "
+            f"margin of {margin}: {join(c.name for c in small)}."
         )
     same = result.of(Verdict.EQUIVALENT)
     if same:
         s.found.append(
-            f"{b} and {a} are equivalent{' in the ' + metric.noun if of else ''}, within the margin "
-            f"of {margin}, in {_count(len(same), 'cell')} of {len(tested)}"
+            f"{b} and {a} are equivalent{' in the ' + metric.noun if of else ''}, within the "
+            f"margin of {margin}, in {_count(len(same), 'cell')} of {len(tested)}"
             + ("." if beside else f": {join(c.name for c in same)}.")
         )
     undecided = result.of(Verdict.UNDECIDED)

@@ -162,7 +162,7 @@ KEYS: dict[str, Key] = {
     "headline.beside": Key(
         ["p50", "p99"],
         _list(_choice(*METRICS), 0),
-        "what is compared beside it, by the same rules; p50, p99, p99.9: percentiles of the latency",
+        "what is compared beside it, by the same rules; p50, p99, p99.9: percentiles of latency",
     ),
     **{f"drivers.{side}.{key}": value for side in "AB" for key, value in _DRIVER.items()},
     "disk.size": Key(4 << 30, _size, "size of a disk that is made"),

@@ -78,7 +78,7 @@ HYPOTHESES = (
     Hypothesis(
         "placement",
         r"buddyinfo|free_kib|^device$|^instance$",
-        "The memory of the disk decides the mode: where its pages were when it was made and filled.",
+        "The memory of the disk decides the mode: where its pages were when it was filled.",
         RELOAD,
         "with disks that stay, the mode is that of the boot; with new disks it changes from cycle "
         "to cycle, at the same addresses of the modules",
@@ -89,8 +89,8 @@ HYPOTHESES = (
         r"^module\..*address|load_address",
         "The address of the module's code or data decides the mode.",
         RELOAD,
-        "with modules that stay, the mode is that of the boot; with modules that are loaded anew it "
-        "goes with their address, and not with the free memory before",
+        "with modules that stay, the mode is that of the boot; with modules that are loaded anew "
+        "it goes with their address, and not with the free memory before",
         "boots",
     ),
     Hypothesis(
@@ -98,8 +98,11 @@ HYPOTHESES = (
         r"clock|temperature|idle|cstate|boost|governor|freq",
         "The clock of the CPUs, their temperature or their idle states decide the mode.",
         (
-            ("fixed", "nominal clock, no boost",
-             {"machine": {"boost": "off", "clock_khz": "base"}}),
+            (
+                "fixed",
+                "nominal clock, no boost",
+                {"machine": {"boost": "off", "clock_khz": "base"}},
+            ),
             ("boost", "boost", {"machine": {"boost": "on", "clock_khz": "keep"}}),
         ),
         "at a fixed clock there is one mode",
@@ -378,9 +381,7 @@ def _jobs(cell: CellResult) -> int:
         return 1
 
 
-def arms(
-    explanation: Explanation, hypothesis: Hypothesis
-) -> list[tuple[str, str, dict[str, Any]]]:
+def arms(explanation: Explanation, hypothesis: Hypothesis) -> list[tuple[str, str, dict[str, Any]]]:
     """Returns the arms of an experiment: a name, a description, and what a plan overrides."""
     cell = explanation.cell
     # That of an experiment is named after its arm.
@@ -599,7 +600,9 @@ def _say_arm(result: RunResult, cell: CellResult) -> list[str]:
         elif modes.dip is None:
             lines.append(f"  {name}: too few samples to look for modes")
         elif not modes.found:
-            lines.append(f"  {name}: no modes found (dip test, adjusted: p = {modes.p_adjusted:.2g})")
+            lines.append(
+                f"  {name}: no modes found (dip test, adjusted: p = {modes.p_adjusted:.2g})"
+            )
         else:
             shares = shares_by_boot(modes.modes, modes.samples)
             texts = [
@@ -665,8 +668,9 @@ def explain(db_path: Path | str, cell: str, run: str | None = None) -> str:
             )
             for i, centre in enumerate(modes.modes.centres):
                 lines.append(
-                    f"  {math.exp(centre):14,.0f} {result.metric.unit}: {100 * modes.modes.shares[i]:3.0f} % of "
-                    f"samples; by boot {' '.join(f'{100 * s:.0f}' for s in shares[:, i])} %"
+                    f"  {math.exp(centre):14,.0f} {result.metric.unit}: "
+                    f"{100 * modes.modes.shares[i]:3.0f} % of samples; by boot "
+                    f"{' '.join(f'{100 * s:.0f}' for s in shares[:, i])} %"
                 )
     if not chosen.has_modes:
         lines += ["", "There are no modes to explain."]
@@ -700,8 +704,8 @@ def _say_ranks(explanation: Explanation) -> list[str]:
     boots = explanation.result.boots
     if boots < 5:
         lines.append(
-            f"  What changes from boot to boot cannot be judged with {_boots(explanation.result)}: at least five "
-            "are needed."
+            f"  What changes from boot to boot cannot be judged with {_boots(explanation.result)}: "
+            "at least five are needed."
         )
     for text, names in (
         ("The same in all samples", explanation.constant),
@@ -740,8 +744,9 @@ def _say_experiment(explanation: Explanation) -> list[str]:
         lines.append(f"   If that is right: {hypothesis.predicts}.")
     lines += [
         "",
-        f"blkcompare explain {result_path} {chosen} --experiment DIR plans the first of these, both arms",
-        "in one run, in an order by lot; --hypothesis NAME another one; --go carries it out.",
+        f"blkcompare explain {result_path} {chosen} --experiment DIR",
+        "plans the first of these, with both arms in one run, in an order by lot.  --hypothesis",
+        "NAME takes another one, and --go carries it out.",
     ]
     return lines
 

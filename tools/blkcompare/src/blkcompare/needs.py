@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a plan needs of the machine, so that all that is missing can be said before it is changed."""
+"""What a plan needs of the machine: all that is missing is said before anything is changed."""
 
 from __future__ import annotations
 

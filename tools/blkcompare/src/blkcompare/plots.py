@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Plots as SVG text.
 
-Colours come from classes that the style sheet of the report sets for light and dark.  Dots are lines
-of no length with round ends, which take few bytes and stay round when a plot is stretched.
+Colours come from classes that the style sheet of the report sets for light and dark.  Dots are
+lines of no length with round ends, which take few bytes and stay round when a plot is stretched.
 """
 
 from __future__ import annotations

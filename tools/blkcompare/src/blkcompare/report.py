@@ -419,7 +419,11 @@ def _view(index: int, result: RunResult, said: Sentences) -> dict[str, Any]:
         "scale": scale,
         "forest": _forest(result, scale),
         "beside": [
-            {"result": other, "scale": (own := plots.forest_scale(other)), "forest": _forest(other, own)}
+            {
+                "result": other,
+                "scale": (own := plots.forest_scale(other)),
+                "forest": _forest(other, own),
+            }
             for other in result.beside
         ],
         "strip": plots.strip_plot(result) if result.measured else None,
