@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 """Takes the screenshots beside this file: wide and narrow, light and dark.
 
-    python tests/screenshots/make.py
+    python tests/screenshots/make.py [PAGE...]
 
 Needs chromium and Pillow.  The reports are of simulated runs.
 """
 
 import io
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -94,10 +95,12 @@ def main() -> None:
         )
         pages = {
             "report": (one, (2500, 3600)),
+            "latency": (excerpt(one, "r1beside", path / "latency.html"), (1000, 1600)),
             "cell": (excerpt(one, "r1c4", path / "cell.html"), (980, 2450)),
             "trend": (path / "trend.html", (1450, 1750)),
         }
-        for name, (page, heights) in pages.items():
+        for name in sys.argv[1:] or pages:
+            page, heights = pages[name]
             for width, height in zip(WIDTHS, heights, strict=True):
                 for scheme in SCHEMES:
                     shoot(page, width, height, scheme, HERE / f"{name}-{width}-{scheme}.png")
