@@ -183,7 +183,9 @@ def summary_text(results: Sequence[RunResult], said: Sequence[Sentences]) -> str
     ):
         lines += ["", title + ":", *(f"  - {text}" for text in found or ["Nothing."])]
     if len(results) > 1:
-        lines += ["", f"The report also has {len(results) - 1} earlier runs."]
+        earlier = len(results) - 1
+        plural = "" if earlier == 1 else "s"
+        lines += ["", f"The report also has {earlier} earlier run{plural}."]
     return "\n".join(lines) + "\n"
 
 
