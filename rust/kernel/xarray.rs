@@ -14,8 +14,8 @@
 //! ```
 //!
 //! To insert a value can take memory. [`XArray::insert`] may wait for it, [`Guard::insert`] may
-//! not. [`XArray::reserve`] takes the memory beforehand, as does [`VacantEntry::reserve`], which may
-//! not wait.
+//! not. [`XArray::reserve`] takes the memory beforehand. [`VacantEntry::reserve`] does so, too, but
+//! may not wait.
 //!
 //! The functions of an [`XArray`] in the right column take its lock, as do those of a
 //! [`Reservation`], which takes it also when it is dropped. A task that calls one of them while it
