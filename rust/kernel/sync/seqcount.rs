@@ -121,14 +121,11 @@ impl<const BITS: u32> SeqCount<BITS> {
     /// time are memory safe, but their readers may take a mixture of old and new for consistent.
     #[inline(always)]
     pub fn begin_write<G: ?Sized>(&self, _exclusion: &G) -> SeqWrite<'_, BITS> {
-        let before = self.word.load(Relaxed);
-        self.word.store(before | BUSY, Relaxed);
+        let busy = self.word.load(Relaxed) | BUSY;
+        self.word.store(busy, Relaxed);
         // The mark is seen before any change.
         barrier::smp_mb(barrier::Write);
-        SeqWrite {
-            count: self,
-            before,
-        }
+        SeqWrite { count: self, busy }
     }
 
     /// Calls `write` with the data. It changes what the counter protects, and returns the new data.
@@ -194,22 +191,23 @@ impl<const BITS: u32> SeqRead<'_, BITS> {
 #[must_use = "readers fail until the write ends"]
 pub struct SeqWrite<'a, const BITS: u32> {
     count: &'a SeqCount<BITS>,
-    before: usize,
+    busy: usize,
 }
 
 impl<const BITS: u32> SeqWrite<'_, BITS> {
     /// Returns the data from before the write.
     #[inline(always)]
     pub fn data(&self) -> usize {
-        SeqCount::<BITS>::data_of(self.before)
+        SeqCount::<BITS>::data_of(self.busy)
     }
 
     /// Ends the write: C's `write_seqcount_end()`. Readers get `data` from now on.
     #[inline(always)]
     pub fn end(self, data: usize) {
         let mask = SeqCount::<BITS>::MASK;
-        let count = self.before & !(mask << DATA_SHIFT) & !BUSY;
-        let after = count.wrapping_add(SeqCount::<BITS>::ONE) | (data & mask) << DATA_SHIFT;
+        let count = self.busy & !(mask << DATA_SHIFT);
+        // The mark becomes a part of the number.
+        let after = count.wrapping_add(SeqCount::<BITS>::ONE - BUSY) | (data & mask) << DATA_SHIFT;
         self.count.word.store(after, Release);
     }
 }
