@@ -5,7 +5,7 @@ import csv
 import os
 
 from functions import ABSTRACTION, DRIVER, SYNC
-from measurement import MEMORY, RUST
+from measurement import MEMORY, RUST, SCHEDULED
 
 HEADER = ["row", "what", "per I/O", "raised because"]
 OWN, TREE, ALL, LOCKED = "driver and abstraction", "lock tree timer", "all", "locked operations"
@@ -17,6 +17,8 @@ def numbers(measurement, row):
     """What is limited -> its number."""
     if row == MEMORY:
         return {what: size for (what, driver), size in measurement.memory.items() if driver == RUST}
+    if row in SCHEDULED:
+        return {OWN: measurement.own(row, RUST)}
     return {
         OWN: measurement.own(row, RUST), TREE: measurement.get(row, RUST, "instructions", (SYNC,)),
         ALL: measurement.get(row, RUST), LOCKED: measurement.get(row, RUST, "locked"),

@@ -13,7 +13,7 @@ import repeatability
 import sharing
 import table
 from functions import SYNC, Symbol
-from measurement import HEADER, RUST, C, Measurement
+from measurement import HEADER, RUST, SCHEDULED, C, Measurement
 
 ROW = "null/direct/psync"
 IOS = 1000
@@ -118,10 +118,10 @@ def check_goals(directory):
 def check_repeatability(directory):
     """Repeated runs must come out the same."""
 
-    def doubts(first, second, kind, first_locked=0, second_locked=0):
-        other = [(ROW, "rnull", boot, 0, "block", "other", 10000, 0) for boot in (0, 1)]
+    def doubts(first, second, kind, first_locked=0, second_locked=0, row=ROW):
+        other = [(row, "rnull", boot, 0, "block", "other", 10000, 0) for boot in (0, 1)]
         costs = enumerate(((first, first_locked), (second, second_locked)))
-        mine = [(ROW, "rnull", boot, 0, kind, "some_function", *cost) for boot, cost in costs]
+        mine = [(row, "rnull", boot, 0, kind, "some_function", *cost) for boot, cost in costs]
         return repeatability.doubts(measurement(directory, *other, *mine))[1]
 
     for name, costs, words in [
@@ -133,6 +133,9 @@ def check_repeatability(directory):
         ("locks differ", (100, 104, SYNC), "some_function by 4.0"),
         ("locked operations differ a little", (100, 100, "block", 20, 20.4), None),
         ("locked operations differ", (100, 100, "block", 20, 20.5), "locked operations with rnull"),
+        ("the scheduler differs", (100, 900, SYNC, 20, 30, SCHEDULED[0]), None),
+        ("it is no excuse for the driver", (100, 101, "driver", 0, 0, SCHEDULED[0]),
+         "some_function by 1.0"),
     ]:
         found = doubts(*costs)
         check(f"repeatability: {name}", words in str(found) if words else found == [])
