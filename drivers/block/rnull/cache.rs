@@ -534,18 +534,27 @@ impl WriteCache {
             }
         }
         for (page, place) in (first..first + block_pages).zip(places) {
-            let Some(cached) = locked.guard.remove(pages::index(page)) else {
+            let index = pages::index(page);
+            let Some(cached) = locked.guard.get(index) else {
                 continue;
             };
-            add(&locked.share.count, -1);
             match place {
-                Some(place) => place.fill(cached),
-                None if pages::sectors(&cached) == Sectors::NONE => (),
-                None => self
-                    .store
-                    .merge(page, &cached)
-                    .map_err(|_| Lack::StoreMemory(first))?,
+                Some(place) => {
+                    if let Some(cached) = locked.guard.remove(index) {
+                        place.fill(cached);
+                    }
+                }
+                None => {
+                    // The page that the store had may be gone: who has added it without data, and
+                    // then found no memory for the rest of the block, does not hold this lock.
+                    if pages::sectors(cached) != Sectors::NONE {
+                        let merged = self.store.merge(page, cached);
+                        merged.map_err(|_| Lack::StoreMemory(first))?;
+                    }
+                    drop(locked.guard.remove(index));
+                }
             }
+            add(&locked.share.count, -1);
         }
         Ok(())
     }
