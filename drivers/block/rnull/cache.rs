@@ -463,14 +463,18 @@ impl WriteCache {
         block_pages: usize,
     ) -> Result<bool, Lack> {
         let next = locked.share.next.load(Relaxed);
-        Ok(
-            self.write_back_first(locked, next..=usize::MAX, block_pages)?
-                || self.write_back_first(locked, 0..=usize::MAX, block_pages)?,
-        )
+        let done = match self.write_back_first(locked, next..=usize::MAX, block_pages)? {
+            None => self.write_back_first(locked, 0..=usize::MAX, block_pages)?,
+            done => done,
+        };
+        if let Some(next) = done {
+            locked.share.next.store(next, Relaxed);
+        }
+        Ok(done.is_some())
     }
 
-    /// Writes back the first block of a shard in a range of indices. Returns `false` if there is no
-    /// page.
+    /// Writes back the first block of a shard in a range of indices. Returns the index behind it;
+    /// [`None`] if there is no page.
     ///
     /// # Errors
     ///
@@ -480,17 +484,16 @@ impl WriteCache {
         locked: &mut LockedShard<'_>,
         indices: RangeInclusive<usize>,
         block_pages: usize,
-    ) -> Result<bool, Lack> {
+    ) -> Result<Option<usize>, Lack> {
         let Some((index, cached)) = locked.guard.find(indices) else {
-            return Ok(false);
+            return Ok(None);
         };
         let index = index & !(block_pages - 1);
-        locked.share.next.store(index + block_pages, Relaxed);
+        let behind = Some(index + block_pages);
         let page = pages::number(locked.number, index);
         if block_pages > 1 {
-            return self
-                .write_back_block(locked, page, block_pages)
-                .map(|()| true);
+            self.write_back_block(locked, page, block_pages)?;
+            return Ok(behind);
         }
         if pages::sectors(cached) != Sectors::NONE {
             let mut store = self.store.lock(page);
@@ -502,7 +505,7 @@ impl WriteCache {
                         place.fill(cached);
                     }
                     add(&locked.share.count, -1);
-                    return Ok(true);
+                    return Ok(behind);
                 }
                 Entry::Occupied(place) => pages::merge(&place, place.get(), cached)
                     .map_err(|_| Lack::StoreMemory(page))?,
@@ -510,7 +513,7 @@ impl WriteCache {
         }
         drop(locked.guard.remove(index));
         add(&locked.share.count, -1);
-        Ok(true)
+        Ok(behind)
     }
 
     /// Moves a block to the store, as far as the cache has it.
@@ -584,12 +587,15 @@ impl WriteCache {
     pub(crate) fn flush(&self, flags: Flags) -> Result {
         let block_pages = self.store.block_pages();
         for number in 0..SHARDS {
+            // What others write meanwhile, behind the block that was written back, need not be.
+            let mut start = 0;
             loop {
                 // Memory is waited for with no lock held.
-                let written = self.write_back_next(&mut self.lock(number), block_pages);
-                match written {
-                    Ok(true) => (),
-                    Ok(false) => break,
+                let done =
+                    self.write_back_first(&mut self.lock(number), start..=usize::MAX, block_pages);
+                match done {
+                    Ok(Some(next)) => start = next,
+                    Ok(None) => break,
                     Err(Lack::StoreMemory(first)) => {
                         self.store.add_pages(first, block_pages, flags)?;
                     }
