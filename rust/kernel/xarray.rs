@@ -422,7 +422,9 @@ impl<T: RcuFree> XArray<T> {
     /// Returns the value at `index`: C's `xa_load()`.
     #[inline]
     pub fn load<'a>(&'a self, _reader: &'a rcu::Guard, index: usize) -> Option<T::Borrowed<'a>> {
-        let (entry, _) = State::new(self, index).load_value();
+        // SAFETY: The array is initialised by the type invariants. The caller is in a read-side
+        // critical section.
+        let entry = unsafe { look_up(self.xa.get(), index) };
         // SAFETY: The entry was found in a read-side critical section that lasts during `'a`, while
         // `self` is borrowed.
         unsafe { Self::borrow(entry) }
@@ -515,10 +517,31 @@ impl<T: ForeignOwnable, M: Mode<T>> Drop for Guard<'_, T, M> {
 }
 
 impl<'a, T: ForeignOwnable, M: Mode<T>> Guard<'a, T, M> {
+    /// Looks an index up.
+    #[inline(always)]
+    fn walk(&self, index: usize) -> Walk {
+        // SAFETY: The array is initialised by the invariants of `XArray`, and the lock is held.
+        let (entry, node) = unsafe { walk(self.xa.xa.get(), index) };
+        // Only nodes that were removed have `XA_RETRY_ENTRY`, and those are found without the lock.
+        // SAFETY: The function may be called for any entry.
+        let is_reserved = unsafe { bindings::xa_is_special(entry) };
+        Walk {
+            value: if is_reserved { ptr::null_mut() } else { entry },
+            is_reserved,
+            node,
+        }
+    }
+
+    /// Creates a state that has walked to `node`. Nothing must have changed since.
+    #[inline(always)]
+    fn state(&self, index: usize, node: *mut bindings::xa_node) -> State<'a> {
+        State::new(self.xa, index, node)
+    }
+
     /// Returns the value at `index`.
     #[inline]
     pub fn get(&self, index: usize) -> Option<T::Borrowed<'_>> {
-        let (entry, _) = State::new(self.xa, index).load_value();
+        let entry = self.walk(index).value;
         // SAFETY: The lock is held, and removal needs `self`, which is borrowed.
         unsafe { XArray::<T, M>::borrow(entry) }
     }
@@ -555,19 +578,19 @@ impl<'a, T: ForeignOwnable, M: Mode<T>> Guard<'a, T, M> {
     /// ```
     #[inline(always)]
     pub fn entry(&mut self, index: usize) -> Entry<'_, 'a, T, M> {
-        let mut state = State::new(self.xa, index);
-        let (entry, is_reserved) = state.load_value();
+        let walk = self.walk(index);
         // INVARIANT: The lock is held as long as the guard is borrowed. The entry is not null, and
         // from `into_foreign` by the invariants of `XArray`.
-        match NonNull::new(entry) {
+        match NonNull::new(walk.value) {
             Some(entry) => Entry::Occupied(OccupiedEntry {
                 entry,
                 _guard: self,
             }),
             None => Entry::Vacant(VacantEntry {
-                state,
-                is_reserved,
-                _guard: self,
+                index,
+                is_reserved: walk.is_reserved,
+                node: walk.node,
+                guard: self,
             }),
         }
     }
@@ -599,18 +622,17 @@ impl<'a, T: ForeignOwnable, M: Mode<T>> Guard<'a, T, M> {
         index: usize,
         value: T,
     ) -> Result<Option<M::Removed<'a>>, StoreError<T>> {
-        let mut state = State::new(self.xa, index);
-        let old = state.load();
-        // SAFETY: The function may be called for any entry.
-        if unsafe { bindings::xa_is_zero(old) } {
+        let walk = self.walk(index);
+        let old = walk.value;
+        if walk.is_reserved {
             return Err(StoreError {
                 error: EBUSY,
                 value,
             });
         }
-        // SAFETY: The lock is held, nothing has changed since `state` was loaded, and the old entry
-        // is taken care of below.
-        unsafe { state.put(value) }?;
+        // SAFETY: The lock is held, nothing has changed since the walk, and the old entry is taken
+        // care of below.
+        unsafe { self.state(index, walk.node).put(value) }?;
         // SAFETY: By the invariants of `XArray` the entry is null or from `into_foreign`, and it
         // was just replaced. The array, which has callbacks for `T`, exists during `'a`.
         Ok(NonNull::new(old).map(|old| unsafe { M::removed(old) }))
@@ -619,14 +641,11 @@ impl<'a, T: ForeignOwnable, M: Mode<T>> Guard<'a, T, M> {
     /// Removes the value at `index`, if there is one.
     #[inline]
     pub fn remove(&mut self, index: usize) -> Option<M::Removed<'a>> {
-        let mut state = State::new(self.xa, index);
-        let entry = NonNull::new(state.load())?;
-        // SAFETY: The function may be called for any entry.
-        if unsafe { bindings::xa_is_zero(entry.as_ptr()) } {
-            return None;
-        }
-        // SAFETY: The lock is held by the type invariants. To remove an entry takes no memory.
-        unsafe { state.store(ptr::null_mut()) };
+        let walk = self.walk(index);
+        let entry = NonNull::new(walk.value)?;
+        // SAFETY: The lock is held by the type invariants, and nothing has changed since the walk.
+        // To remove an entry takes no memory.
+        unsafe { self.state(index, walk.node).store(ptr::null_mut()) };
         // SAFETY: By the invariants of `XArray` the entry is from `into_foreign`, and it was just
         // removed. The array, which has callbacks for `T`, exists during `'a`.
         Some(unsafe { M::removed(entry) })
@@ -664,12 +683,13 @@ impl<T: ForeignOwnable, M: Mode<T>> OccupiedEntry<'_, '_, T, M> {
 ///
 /// # Invariants
 ///
-/// Nothing changes in the array as long as the guard is borrowed. `state` was loaded since. There
-/// is no entry but, if `is_reserved`, that of a reservation.
+/// Nothing changes in the array as long as the guard is borrowed. A walk to `index` since has found
+/// `node`, and no entry but, if `is_reserved`, that of a reservation.
 pub struct VacantEntry<'g, 'a, T: ForeignOwnable, M: Mode<T> = Rcu> {
-    state: State<'a>,
+    index: usize,
     is_reserved: bool,
-    _guard: &'g mut Guard<'a, T, M>,
+    node: *mut bindings::xa_node,
+    guard: &'g mut Guard<'a, T, M>,
 }
 
 impl<'g, 'a, T: ForeignOwnable, M: Mode<T>> VacantEntry<'g, 'a, T, M> {
@@ -680,15 +700,15 @@ impl<'g, 'a, T: ForeignOwnable, M: Mode<T>> VacantEntry<'g, 'a, T, M> {
     /// `EBUSY` if there is a reservation, `ENOMEM` if there is no memory at once. The value comes
     /// back.
     #[inline]
-    pub fn insert(mut self, value: T) -> Result<(), StoreError<T>> {
+    pub fn insert(self, value: T) -> Result<(), StoreError<T>> {
         if self.is_reserved {
             return Err(StoreError {
                 error: EBUSY,
                 value,
             });
         }
-        // SAFETY: By the type invariants.
-        unsafe { self.state.put(value) }
+        // SAFETY: The lock is held by the type invariants, by which there is no entry.
+        unsafe { self.guard.state(self.index, self.node).put(value) }
     }
 
     /// Takes the memory that it takes to insert a value, without waiting for it. So a value can be
@@ -722,18 +742,19 @@ impl<'g, 'a, T: ForeignOwnable, M: Mode<T>> VacantEntry<'g, 'a, T, M> {
     /// # Ok::<(), Error>(())
     /// ```
     #[inline]
-    pub fn reserve(mut self) -> Result<ReservedEntry<'g, 'a, T, M>> {
+    pub fn reserve(self) -> Result<ReservedEntry<'g, 'a, T, M>> {
         if self.is_reserved {
             return Err(EBUSY);
         }
+        let mut state = self.guard.state(self.index, self.node);
         // SAFETY: The function has no requirements.
         let zero = unsafe { bindings::xa_zero_entry() };
         // SAFETY: By the type invariants the lock is held, and there is no entry.
-        to_result(unsafe { self.state.store(zero) })?;
+        to_result(unsafe { state.store(zero) })?;
         // INVARIANT: The entry was just stored, and nothing else changes.
         Ok(ReservedEntry {
-            state: self.state,
-            _guard: self._guard,
+            state,
+            _guard: self.guard,
         })
     }
 }
@@ -742,8 +763,8 @@ impl<'g, 'a, T: ForeignOwnable, M: Mode<T>> VacantEntry<'g, 'a, T, M> {
 ///
 /// # Invariants
 ///
-/// Nothing changes in the array as long as the guard is borrowed. `state` was loaded since. The
-/// entry is `XA_ZERO_ENTRY`.
+/// Nothing changes in the array as long as the guard is borrowed. `state` has stored
+/// `XA_ZERO_ENTRY` since, which is the entry.
 #[must_use = "dropping it gives the reservation back"]
 pub struct ReservedEntry<'g, 'a, T: ForeignOwnable, M: Mode<T> = Rcu> {
     state: State<'a>,
@@ -773,8 +794,7 @@ impl<T: ForeignOwnable + Send + 'static> Guard<'_, T, Locked> {
     /// Returns the value at `index`, to be changed.
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<T::BorrowedMut<'_>> {
-        // SAFETY: The array is initialised by the invariants of `XArray`.
-        let entry = NonNull::new(unsafe { bindings::xa_load(self.xa.xa.get(), index) })?;
+        let entry = NonNull::new(self.walk(index).value)?;
         // SAFETY: By the invariants of `XArray` the entry is from `into_foreign`, and it is used
         // only while the lock is held, by `self`, which is borrowed mutably.
         Some(unsafe { T::borrow_mut(entry.as_ptr()) })
@@ -802,8 +822,7 @@ impl<T: ForeignOwnable, M: Mode<T>> Reservation<'_, T, M> {
     /// Inserts the value.
     pub fn fill(self, value: T) {
         let guard = self.xa.lock();
-        let mut state = State::new(self.xa, self.index);
-        state.load();
+        let mut state = guard.state(self.index, guard.walk(self.index).node);
         // By the type invariants there is an entry, so no memory is needed.
         // INVARIANT: (of `XArray`) The entry is from `into_foreign`.
         // SAFETY: The lock is held.
@@ -840,21 +859,8 @@ impl<T: ForeignOwnable, M: Mode<T>> Drop for Reservation<'_, T, M> {
 /// assert_eq!(found, [Some(62), Some(63), None, Some(65), None]);
 /// # Ok::<(), Error>(())
 /// ```
-///
-/// # Invariants
-///
-/// `xa` is an initialised array that exists during `'a`, whose entries are from `T::into_foreign`
-/// or reservations. During `'a`, the caller is in a read-side critical section, or holds the lock
-/// and removes nothing. The `-left` slots before `slots_end` belong to a node that was found since,
-/// and are for the indices before `end`.
-// Two numbers change from one index to the next. No function that is not inlined gets the address
-// of a cursor, so the compiler can keep them in registers.
 pub struct Cursor<'a, T: ForeignOwnable> {
-    left: isize,
-    slots_end: *mut *mut c_void,
-    end: usize,
-    xa: *mut bindings::xarray,
-    _values: PhantomData<&'a T>,
+    run: Run<'a, T>,
 }
 
 impl<'a, T: ForeignOwnable> Cursor<'a, T> {
@@ -865,13 +871,14 @@ impl<'a, T: ForeignOwnable> Cursor<'a, T> {
     #[inline]
     unsafe fn new<M: Mode<T>>(xa: &'a XArray<T, M>, index: usize) -> Self {
         // INVARIANT: By the safety requirements and the invariants of `XArray`. There is no slot.
-        Self {
+        let run = Run {
+            slot: ptr::null_mut(),
             left: 0,
-            slots_end: ptr::null_mut(),
             end: index,
             xa: xa.xa.get(),
             _values: PhantomData,
-        }
+        };
+        Self { run }
     }
 
     /// Returns the value at the index that the cursor was made for, then that at the next index,
@@ -880,76 +887,185 @@ impl<'a, T: ForeignOwnable> Cursor<'a, T> {
     #[expect(clippy::should_implement_trait)]
     #[inline(always)]
     pub fn next(&mut self) -> Option<T::Borrowed<'a>> {
-        let entry = if self.left == 0 {
-            self.walk(self.end)
-        } else {
-            let slot = self.slots_end.wrapping_offset(self.left);
-            // SAFETY: By the type invariants there is such a slot, whose node is freed no earlier
-            // than its entries.
-            let entry = unsafe { bindings::xa_slot_entry(slot) };
-            // INVARIANT: There was a slot, which is the first.
-            self.left = self.left.wrapping_add(1);
-            // SAFETY: The function may be called for any entry.
-            if unsafe { bindings::xa_is_special(entry) } {
-                self.walk(self.end.wrapping_add_signed(self.left).wrapping_sub(1))
-            } else {
-                entry
-            }
-        };
-        // SAFETY: By the type invariants the entry is from `into_foreign`, and not freed during
-        // `'a`.
-        unsafe { Self::borrow(entry) }
+        if self.run.left == 0 {
+            self.run.walk();
+        }
+        self.run.next().flatten()
     }
 
-    /// # Safety
+    /// Returns the values at the next indices, as many as can be found together: at least one, at
+    /// most `max`, which must not be 0. The cursor goes on behind them.
     ///
-    /// The entry must be null, or from `into_foreign` and not freed during `'a`.
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{static_lock_class, sync::{rcu, rcu_box::RcuBox}, xarray::XArray};
+    ///
+    /// let xa = KBox::pin_init(XArray::new(c"example", static_lock_class!()), GFP_KERNEL)?;
+    /// for i in 0..100 {
+    ///     xa.insert(i, RcuBox::new(i, GFP_KERNEL)?, GFP_KERNEL)?;
+    /// }
+    /// let guard = rcu::read_lock();
+    /// let mut cursor = xa.cursor(&guard, 10);
+    /// let (mut found, mut count) = (0, 0);
+    /// while count < 90 {
+    ///     let run = cursor.run(90 - count);
+    ///     count += run.len();
+    ///     found += run.flatten().count();
+    /// }
+    /// assert_eq!(found, 90);
+    /// # Ok::<(), Error>(())
+    /// ```
     #[inline(always)]
-    unsafe fn borrow(entry: *mut c_void) -> Option<T::Borrowed<'a>> {
-        let entry = NonNull::new(entry)?;
-        // SAFETY: By the safety requirements.
-        Some(unsafe { T::borrow(entry.as_ptr()) })
+    pub fn run(&mut self, max: usize) -> Run<'a, T> {
+        if self.run.left == 0 {
+            self.run.walk();
+        }
+        self.run.split_off(max)
     }
+}
 
-    /// Goes to an index from the root of the array. Returns the entry, or null if that is of a
-    /// reservation.
+/// The values at consecutive indices of an [`XArray`], from [`Cursor::run`].
+///
+/// # Invariants
+///
+/// `xa` is an initialised array that exists during `'a`, whose entries are from `T::into_foreign`
+/// or reservations. During `'a`, the caller is in a read-side critical section, or holds the lock
+/// and removes nothing. The `left` slots from `slot` on were found since, and are for the indices
+/// before `end`.
+// One number and one pointer change from one index to the next. No function that is not inlined
+// gets the address of the struct, so the compiler can keep them in registers.
+pub struct Run<'a, T: ForeignOwnable> {
+    slot: *mut *mut c_void,
+    left: usize,
+    end: usize,
+    xa: *mut bindings::xarray,
+    _values: PhantomData<&'a T>,
+}
+
+impl<'a, T: ForeignOwnable> Run<'a, T> {
+    /// Goes on at the slot of the next index, from the root of the array.
     #[inline(always)]
-    fn walk(&mut self, index: usize) -> *mut c_void {
+    fn walk(&mut self) {
         // SAFETY: By the type invariants.
-        let found = unsafe { walk(self.xa, index) };
-        // INVARIANT: These are the slots after that of `index`.
-        self.left = (found.count as isize).wrapping_neg();
-        self.slots_end = found.slots.wrapping_add(found.count);
-        self.end = index.wrapping_add(1).wrapping_add(found.count);
-        found.entry
+        let (_, node) = unsafe { walk(self.xa, self.end) };
+        // SAFETY: As above, and the walk has found the node.
+        let slot = unsafe { bindings::xa_slots(self.xa, self.end, node, &mut self.left) };
+        // INVARIANT: These are the slots of the indices from `end` on.
+        self.slot = slot;
+        self.end = self.end.wrapping_add(self.left);
+    }
+
+    /// Splits off the first `max` values, or all if there are fewer.
+    #[inline(always)]
+    fn split_off(&mut self, max: usize) -> Self {
+        let count = self.left.min(max);
+        // INVARIANT: These are the first slots.
+        let first = Self {
+            left: count,
+            end: self.end.wrapping_sub(self.left - count),
+            ..*self
+        };
+        // INVARIANT: These are the slots behind them.
+        self.slot = self.slot.wrapping_add(count);
+        self.left -= count;
+        first
     }
 }
 
-/// An entry, null if it is `XA_ZERO_ENTRY`, and the slots that follow it in the same node.
-struct Found {
-    entry: *mut c_void,
-    slots: *mut *mut c_void,
-    count: usize,
+impl<'a, T: ForeignOwnable> Iterator for Run<'a, T> {
+    type Item = Option<T::Borrowed<'a>>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        // By the type invariants, `left` is the number of slots.
+        self.left = self.left.checked_sub(1)?;
+        // SAFETY: By the type invariants there is a slot, which is not freed during `'a`.
+        let mut entry = unsafe { bindings::xa_slot_entry(self.slot) };
+        // INVARIANT: There was a slot, which is the first.
+        self.slot = self.slot.wrapping_add(1);
+        // SAFETY: The function may be called for any entry.
+        if unsafe { bindings::xa_is_special(entry) } {
+            let index = self.end.wrapping_sub(self.left).wrapping_sub(1);
+            // SAFETY: By the type invariants.
+            entry = unsafe { look_up_again(self.xa, index) };
+        }
+        // SAFETY: By the type invariants the entry is null, or from `into_foreign` and not freed
+        // during `'a`.
+        Some(NonNull::new(entry).map(|entry| unsafe { T::borrow(entry.as_ptr()) }))
+    }
+
+    #[inline(always)]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
 }
 
-/// Looks an index up.
+impl<T: ForeignOwnable> ExactSizeIterator for Run<'_, T> {}
+
+/// What was found at an index: the value, or null and whether there is a reservation. The node is
+/// that of an `xa_state`.
+#[derive(Clone, Copy)]
+struct Walk {
+    value: *mut c_void,
+    is_reserved: bool,
+    node: *mut bindings::xa_node,
+}
+
+/// Returns the value at an index, or null.
 ///
 /// # Safety
 ///
-/// `xa` must be an initialised array, which may be read.
-#[inline(never)]
-unsafe fn walk(xa: *mut bindings::xarray, index: usize) -> Found {
+/// As of [`walk`].
+#[inline(always)]
+unsafe fn look_up(xa: *mut bindings::xarray, index: usize) -> *mut c_void {
     // SAFETY: By the safety requirements.
-    let mut state = unsafe { State::from_raw(xa, index) };
-    let (entry, _) = state.load_value();
-    let mut count = 0;
-    // SAFETY: The state is initialised by the invariants of `State`.
-    let slots = unsafe { bindings::xas_slots(&state.xas, &mut count) };
-    Found {
-        entry,
-        slots,
-        count,
+    let (entry, _) = unsafe { walk(xa, index) };
+    // SAFETY: The function may be called for any entry.
+    if unsafe { bindings::xa_is_special(entry) } {
+        // SAFETY: By the safety requirements.
+        return unsafe { look_up_again(xa, index) };
     }
+    entry
+}
+
+/// Returns the value at an index at which there was none, or null.
+///
+/// # Safety
+///
+/// As of [`walk`].
+#[cold]
+unsafe fn look_up_again(xa: *mut bindings::xarray, index: usize) -> *mut c_void {
+    loop {
+        // SAFETY: By the safety requirements.
+        let (entry, _) = unsafe { walk(xa, index) };
+        // SAFETY: The function may be called for any entry.
+        if unsafe { bindings::xa_is_zero(entry) } {
+            return ptr::null_mut();
+        }
+        // Readers may have found a node that is not in the array any more.
+        // SAFETY: As above.
+        if !unsafe { bindings::xa_is_retry(entry) } {
+            return entry;
+        }
+    }
+}
+
+/// Returns the entry at an index, and the node as in the `xa_node` of an `xa_state`: C's
+/// `xas_load()`. The entry may be `XA_ZERO_ENTRY` or `XA_RETRY_ENTRY`.
+///
+/// # Safety
+///
+/// `xa` must be an initialised array. The caller must be in a read-side critical section, or hold
+/// the lock.
+// A function of its own, as that of C is, since the callers need the registers.
+#[inline(never)]
+unsafe fn walk(xa: *mut bindings::xarray, index: usize) -> (*mut c_void, *mut bindings::xa_node) {
+    let mut node = ptr::null_mut();
+    // SAFETY: By the safety requirements, and the invariants of `XArray`: its entries have one
+    // index each.
+    let entry = unsafe { bindings::xa_walk(xa, index, &mut node) };
+    (entry, node)
 }
 
 /// The state of an operation: C's `xa_state`.
@@ -963,65 +1079,22 @@ struct State<'a> {
 }
 
 impl<'a> State<'a> {
+    /// Creates a state that has walked to `node` on its way to an index. Nothing must have changed
+    /// since.
     #[inline(always)]
-    fn new<T: ForeignOwnable, M: Mode<T>>(xa: &'a XArray<T, M>, index: usize) -> Self {
-        // SAFETY: The array is initialised by the invariants of `XArray`.
-        unsafe { Self::from_raw(xa.xa.get(), index) }
-    }
-
-    /// # Safety
-    ///
-    /// `xa` must be an initialised array that exists during `'a`.
-    #[inline(always)]
-    unsafe fn from_raw(xa: *mut bindings::xarray, index: usize) -> Self {
-        let mut xas = MaybeUninit::uninit();
-        // SAFETY: The memory is ours to be initialised.
-        unsafe { bindings::xas_init(xas.as_mut_ptr(), xa, index) };
+    fn new<T: ForeignOwnable, M: Mode<T>>(
+        xa: &'a XArray<T, M>,
+        index: usize,
+        node: *mut bindings::xa_node,
+    ) -> Self {
+        let (xa, mut xas) = (xa.xa.get(), MaybeUninit::uninit());
+        // SAFETY: The memory is ours to be initialised. The array is by the invariants of `XArray`.
+        unsafe { bindings::xas_init(xas.as_mut_ptr(), xa, index, node) };
         // INVARIANT: It was just initialised.
         Self {
             // SAFETY: As above.
             xas: unsafe { xas.assume_init() },
             _xa: PhantomData,
-        }
-    }
-
-    /// Returns the entry at the index, which may be `XA_ZERO_ENTRY`.
-    ///
-    /// The caller holds the lock or is in a read-side critical section. Otherwise C would complain,
-    /// and the entry could not be used.
-    #[inline(always)]
-    fn load(&mut self) -> *mut c_void {
-        loop {
-            // SAFETY: The state is initialised by the type invariants.
-            let entry = unsafe { bindings::xas_load(&mut self.xas) };
-            // SAFETY: As above.
-            if !unsafe { bindings::xas_retry_entry(&mut self.xas, entry) } {
-                return entry;
-            }
-        }
-    }
-
-    /// Returns the entry at the index, or null and whether there is a reservation.
-    #[inline(always)]
-    fn load_value(&mut self) -> (*mut c_void, bool) {
-        // SAFETY: The state is initialised by the type invariants.
-        let entry = unsafe { bindings::xas_load(&mut self.xas) };
-        // SAFETY: The function may be called for any entry.
-        if unsafe { bindings::xa_is_special(entry) } {
-            return self.load_special();
-        }
-        (entry, false)
-    }
-
-    /// The rest of [`Self::load_value`] for an entry that is not a value.
-    #[cold]
-    fn load_special(&mut self) -> (*mut c_void, bool) {
-        let entry = self.load();
-        // SAFETY: The function may be called for any entry.
-        if unsafe { bindings::xa_is_zero(entry) } {
-            (ptr::null_mut(), true)
-        } else {
-            (entry, false)
         }
     }
 

@@ -316,6 +316,54 @@ mod suite {
     }
 
     #[test]
+    fn runs_find_what_a_look_up_finds() -> Result {
+        let xa = numbers::<Rcu>()?;
+        for i in Iterator::chain(0..200, BORDERS).filter(|i| i % 7 != 3) {
+            let _ = xa.insert(i, number(i)?, GFP_KERNEL);
+        }
+        let place = xa.reserve(73, GFP_KERNEL)?;
+        let reader = rcu::read_lock();
+        for start in BORDERS {
+            for max in [1, 5, 1000] {
+                let mut cursor = xa.cursor(&reader, start);
+                let mut index = start;
+                // Beyond the last index, no value need be found.
+                while index - start < 140 && index < usize::MAX {
+                    let run = cursor.run(max);
+                    let len = run.len();
+                    assert!((1..=max).contains(&len));
+                    let found = run.map(|value| {
+                        let same = value == xa.load(&reader, index);
+                        index = index.saturating_add(1);
+                        same
+                    });
+                    assert_eq!(found.filter(|same| *same).count(), len);
+                }
+            }
+        }
+        // A run and single steps take turns.
+        let mut cursor = xa.cursor(&reader, 5);
+        assert_eq!(cursor.next(), Some(&5));
+        assert_eq!(cursor.run(3).flatten().sum::<usize>(), 6 + 7 + 8);
+        assert_eq!(cursor.next(), Some(&9));
+        drop(reader);
+        drop(place);
+
+        let empty = numbers::<Rcu>()?;
+        let reader = rcu::read_lock();
+        assert!(empty.cursor(&reader, 0).run(9).all(|value| value.is_none()));
+        let mut cursor = empty.cursor(&reader, 1);
+        // A slot of the run is replaced by a node.
+        let mut late = empty.cursor(&reader, 0).run(1);
+        for i in 0..100 {
+            empty.insert(i, RcuBox::new(i, GFP_ATOMIC)?, GFP_ATOMIC)?;
+        }
+        assert_eq!(late.next(), Some(Some(&0)));
+        assert_eq!(cursor.next(), Some(&1));
+        Ok(())
+    }
+
+    #[test]
     fn a_cursor_survives_changes() -> Result {
         let xa = numbers::<Rcu>()?;
         for i in 0..200 {
