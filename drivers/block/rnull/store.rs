@@ -48,7 +48,8 @@ use kernel::{
         Cursor,
         Entry,
         Rcu,
-        Reservation, //
+        Reservation,
+        Run, //
     },
 };
 
@@ -118,7 +119,18 @@ impl Store {
     fn read_page(&self, range: ByteRange, to: &Segments<'_, FromDisk>) -> Result {
         let reader = rcu::read_lock();
         let shard = self.pages.shard(range.page());
-        let Some(page) = shard.load(&reader, pages::index(range.page())) else {
+        self.read_found(shard.load(&reader, pages::index(range.page())), range, to)
+    }
+
+    /// Copies a range of a page that was found, or is missing.
+    #[inline(always)]
+    fn read_found(
+        &self,
+        found: Option<&Page>,
+        range: ByteRange,
+        to: &Segments<'_, FromDisk>,
+    ) -> Result {
+        let Some(page) = found else {
             to.clone().zero(range.len());
             return Ok(());
         };
@@ -158,8 +170,9 @@ impl Store {
             .ok_or(EINVAL)??;
             // A part of a page, or a page whose bytes go to several segments.
             if rest == before {
-                let _ = cursor.next();
-                self.read_blocks(rest.split_off_page(), 1, to)?;
+                let part = rest.split_off_page();
+                self.read_found(cursor.next(), part, to)?;
+                to.skip_bytes(part.len() as u32);
             }
         }
         Ok(())
@@ -173,12 +186,34 @@ impl Store {
         range: &mut ByteRange,
         to: &mut MappedBytes<'_, FromDisk>,
     ) -> Result {
-        let size = range.first(to.len()).whole_pages() * PAGE_SIZE;
-        let whole = to.split_off(size).ok_or(EINVAL)?;
-        range.split_off(size);
-        let mut chunks = whole.chunks(PAGE_SIZE);
-        while let Some(to) = chunks.next() {
-            let Some(found) = cursor.next() else {
+        let mut left = range.first(to.len()).whole_pages();
+        while left > 0 {
+            let run = cursor.run(left);
+            let count = run.len();
+            let whole = to.split_off(count * PAGE_SIZE).ok_or(EINVAL)?;
+            self.read_run(range.page(), run, &whole)?;
+            range.split_off(count * PAGE_SIZE);
+            left -= count;
+        }
+        Ok(())
+    }
+
+    /// Copies pages from the one with the number `first` on.
+    // A function of its own, so that the loop has the registers to itself.
+    #[inline(never)]
+    fn read_run(
+        &self,
+        first: usize,
+        run: Run<'_, PageBox>,
+        to: &MappedBytes<'_, FromDisk>,
+    ) -> Result {
+        let count = run.len();
+        // The compiler learns that there are as many chunks.
+        let to = to.first(count * PAGE_SIZE).ok_or(EINVAL)?;
+        let mut chunks = to.chunks(PAGE_SIZE);
+        for found in run {
+            let to = chunks.next().ok_or(EINVAL)?;
+            let Some(found) = found else {
                 to.zero();
                 continue;
             };
@@ -188,9 +223,8 @@ impl Store {
                     continue;
                 }
             }
-            // The range is what comes after all chunks.
-            let page = range.page().wrapping_sub(chunks.len()).wrapping_sub(1);
-            self.read_page_locked(page, to)?;
+            let index = count.wrapping_sub(chunks.len()).wrapping_sub(1);
+            self.read_page_locked(first.wrapping_add(index), to)?;
         }
         Ok(())
     }
@@ -365,9 +399,11 @@ impl Store {
             // is no memory for.
             if *range == before {
                 let mut rest = *range;
-                if !pages::write_block(guard, rest.split_off_page(), 1, from)? {
+                let part = rest.split_off_page();
+                let Some(page) = guard.get(pages::index(part.page())) else {
                     break;
-                }
+                };
+                pages::write_part(guard, page, part, from)?;
                 *range = rest;
             }
         }
@@ -398,22 +434,46 @@ impl Store {
         range: &mut ByteRange,
         from: &mut MappedBytes<'_, ToDisk>,
     ) -> Result {
-        let whole = from
-            .first(range.first(from.len()).whole_pages() * PAGE_SIZE)
-            .ok_or(EINVAL)?;
+        let mut left = range.first(from.len()).whole_pages();
         let mut cursor = guard.cursor(pages::index(range.page()));
-        let mut size = 0;
-        for from in whole.chunks(PAGE_SIZE) {
-            let Some(page) = cursor.next() else { break };
+        while left > 0 {
+            let run = cursor.run(left);
+            let count = run.len();
+            let whole = from.first(count * PAGE_SIZE).ok_or(EINVAL)?;
+            let missing = Self::write_run(guard, run, &whole)?;
+            let size = count.wrapping_sub(missing) * PAGE_SIZE;
+            range.split_off(size);
+            from.split_off(size);
+            if missing > 0 {
+                break;
+            }
+            left -= count;
+        }
+        Ok(())
+    }
+
+    /// Copies to pages, up to the first that is missing. Returns how many it does not copy to.
+    // A function of its own, so that the loop has the registers to itself.
+    #[inline(never)]
+    fn write_run(
+        guard: &Guard<'_>,
+        run: Run<'_, PageBox>,
+        from: &MappedBytes<'_, ToDisk>,
+    ) -> Result<usize> {
+        // The compiler learns that there are as many chunks.
+        let from = from.first(run.len() * PAGE_SIZE).ok_or(EINVAL)?;
+        let mut chunks = from.chunks(PAGE_SIZE);
+        for page in run {
+            let Some(page) = page else {
+                break;
+            };
+            let from = chunks.next().ok_or(EINVAL)?;
             let write = page.private().begin_write(guard);
             let done = from.copy_to_folio(page, 0);
             write.end(Sectors::ALL.bits());
             done?;
-            size += PAGE_SIZE;
         }
-        range.split_off(size);
-        from.split_off(size);
-        Ok(())
+        Ok(chunks.len())
     }
 
     /// Copies to a range of blocks of several pages, up to the first that lacks a page.
@@ -473,7 +533,10 @@ impl Store {
 
     /// Makes `len` bytes from byte `at` on read as zeros.
     pub(crate) fn discard(&self, at: u64, len: u32) -> Result {
-        range::regions(at, len.into())?.try_for_each(|range| self.discard_range(range))
+        match ByteRange::in_region(at, len) {
+            Some(range) => self.discard_range(range),
+            None => range::regions(at, len.into())?.try_for_each(|range| self.discard_range(range)),
+        }
     }
 
     /// Makes a range read as zeros.
