@@ -11,6 +11,8 @@ DRIVER, ABSTRACTION, BLOCK, SYNC, ALLOCATION, COPY, REST = CLASSES = ("driver", 
                                                                       "allocation", "copy", "rest")
 DRIVER_MODULES = {"null_blk", "rnull_mod", "brd"}
 DRIVER_CRATES = {"rnull", "rnull_mod"}
+# What the abstraction has in place of a function of C that is in another class.
+RUST_TREES = {"kernel::xarray::walk"}
 
 # Functions of the kernel written in C, by name; the first rule that fits decides.
 RULES = [(name, re.compile(pattern, re.VERBOSE)) for name, pattern in [
@@ -77,6 +79,8 @@ class Symbol:
 @cache
 def class_of(symbol):
     """The class of a function."""
+    if symbol.readable in RUST_TREES:
+        return SYNC
     if symbol.crate:
         return DRIVER if symbol.crate in DRIVER_CRATES else ABSTRACTION
     if symbol.module:
