@@ -232,6 +232,40 @@ __rust_helper void rust_helper_blk_unuse_queue(struct request_queue *q)
 	percpu_ref_put(&q->q_usage_counter);
 }
 
+/*
+ * The most zones that a disk can have: the block layer allocates a byte for each, without
+ * a check that there are not too many to ask for.
+ */
+__rust_helper unsigned int rust_helper_blk_max_zones(void)
+{
+	return IS_ENABLED(CONFIG_BLK_DEV_ZONED) ? min_t(size_t, KMALLOC_MAX_SIZE, INT_MAX) : 0;
+}
+
+/*
+ * The largest limit on open or active zones: the block layer allocates a pointer for each
+ * zone that may be open, without a check that there are not too many to ask for.
+ */
+__rust_helper unsigned int rust_helper_blk_max_limited_zones(void)
+{
+	return KMALLOC_MAX_SIZE / sizeof(void *);
+}
+
+__rust_helper int
+rust_helper_blk_report_zone(struct gendisk *disk, struct blk_zone *zone,
+			    unsigned int index, struct blk_report_zones_args *args)
+{
+	if (!IS_ENABLED(CONFIG_BLK_DEV_ZONED))
+		return -EOPNOTSUPP;
+	return disk_report_zone(disk, zone, index, args);
+}
+
+__rust_helper int rust_helper_blk_revalidate_zones(struct gendisk *disk)
+{
+	if (!IS_ENABLED(CONFIG_BLK_DEV_ZONED))
+		return -EOPNOTSUPP;
+	return blk_revalidate_disk_zones(disk);
+}
+
 struct blk_add_work {
 	struct work_struct work;
 	struct gendisk *disk;

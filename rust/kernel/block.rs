@@ -21,6 +21,7 @@ pub mod mq;
 pub mod bio;
 
 pub mod badblocks;
+pub mod zone;
 
 pub mod sector;
 pub mod status;

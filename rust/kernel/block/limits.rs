@@ -53,7 +53,8 @@ pub struct QueueLimits {
     /// The longest request. Zero means 255 sectors; less than a page or a logical block is
     /// rejected.
     pub max_hw_sectors: Sectors,
-    /// A request does not cross a multiple of this length.
+    /// A request does not cross a multiple of this length. With [`Self::zoned`], it is the zone
+    /// size.
     pub chunk_sectors: Sectors,
     /// The maximum number of segments in a request. Zero means 128.
     pub max_segments: u16,
@@ -78,16 +79,44 @@ pub struct QueueLimits {
     pub fua: bool,
     /// The disk is a rotational medium.
     pub rotational: bool,
-    /// The disk is zoned, with `chunk_sectors` as the zone size. The block layer relies on zone
-    /// reports, which are not supported here yet, so such a disk is rejected.
+    /// The disk is zoned. This needs `CONFIG_BLK_DEV_ZONED`, and a driver with
+    /// [`report_zones`](crate::block::mq::Operations::report_zones). The zone size,
+    /// [`Self::chunk_sectors`], is a power of two of at most 2^31 sectors, and a multiple of the
+    /// logical block size. The disk has at least one zone, and at most [`max_zones`].
     pub zoned: bool,
-    /// The maximum number of open zones. Zero means no limit, and is required without zones.
+    /// The maximum number of open zones. Zero means no limit, and is required without zones. More
+    /// than [`Self::max_active_zones`] is rejected, unless that is zero.
     pub max_open_zones: u32,
     /// The maximum number of active zones. Zero means no limit, and is required without zones.
     pub max_active_zones: u32,
-    /// The longest zone append. Zero means that the block layer emulates zone append by writes.
+    /// The longest zone append. Zero means that the block layer emulates zone append by writes, and
+    /// is required without zones. More than a zone or the longest request has no effect.
     pub max_hw_zone_append_sectors: Sectors,
 }
+
+/// Returns the maximum number of zones of a disk; zero without `CONFIG_BLK_DEV_ZONED`.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::block::limits;
+///
+/// // 256 GiB in zones of 1 MiB.
+/// assert!(limits::max_zones() >= 256 << 10 || !cfg!(CONFIG_BLK_DEV_ZONED));
+/// ```
+pub fn max_zones() -> u32 {
+    // SAFETY: The function has no requirements.
+    unsafe { bindings::blk_max_zones() }
+}
+
+/// Returns the largest limit on zones for which C can allocate memory.
+fn max_limited_zones() -> u32 {
+    // SAFETY: The function has no requirements.
+    unsafe { bindings::blk_max_limited_zones() }
+}
+
+/// The largest zone size: the block layer has 32 bits for it, and wants a power of two.
+const MAX_ZONE_SIZE: u64 = 1 << 31;
 
 /// The smallest valid maximum segment size in bytes: C's `BLK_MIN_SEGMENT_SIZE`.
 const MIN_SEGMENT_SIZE: u32 = 4096;
@@ -102,12 +131,42 @@ impl QueueLimits {
             || self.max_segment_size == 0
             || self.max_segment_size >= MIN_SEGMENT_SIZE;
         let alignment = self.dma_alignment as usize <= PAGE_SIZE;
-        let zones = self.zoned || (self.max_open_zones == 0 && self.max_active_zones == 0);
-        if lengths && segments && alignment && zones {
+        let no_zones = self.max_open_zones == 0
+            && self.max_active_zones == 0
+            && self.max_hw_zone_append_sectors == Sectors::ZERO;
+        if lengths && segments && alignment && (self.zoned || no_zones) {
             Ok(())
         } else {
             Err(EINVAL)
         }
+    }
+
+    /// Rejects a zoned disk that C would warn about, or could not handle. Returns the limits for C,
+    /// which allocates memory for as many zones as may be open, even if there are fewer.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the limits contradict each other, if the disk has no zones or too many, or if
+    /// the kernel does not support zones. `ENOMEM` if more zones may be open or active than C can
+    /// allocate memory for.
+    pub(crate) fn validate_zones(mut self, capacity: Sectors) -> Result<Self> {
+        let size = self.chunk_sectors.0;
+        let block = u64::from(self.logical_block_size >> SECTOR_SHIFT).max(1);
+        let sizes = size.is_power_of_two() && size <= MAX_ZONE_SIZE && size >= block;
+        let limits = self.max_active_zones == 0 || self.max_open_zones <= self.max_active_zones;
+        if !sizes || !limits {
+            return Err(EINVAL);
+        }
+        let count = u32::try_from(capacity.0.div_ceil(size)).map_err(|_| EINVAL)?;
+        if !(1..=max_zones()).contains(&count) {
+            return Err(EINVAL);
+        }
+        self.max_open_zones = self.max_open_zones.min(count);
+        self.max_active_zones = self.max_active_zones.min(count);
+        if self.max_open_zones.max(self.max_active_zones) > max_limited_zones() {
+            return Err(ENOMEM);
+        }
+        Ok(self)
     }
 
     /// Returns the limits as C's structure.
@@ -206,6 +265,75 @@ mod tests {
         ] {
             assert_eq!(limits.validate().is_ok(), valid);
         }
+    }
+
+    #[test]
+    fn zones_are_checked() {
+        let zoned = QueueLimits {
+            zoned: true,
+            chunk_sectors: Sectors(64),
+            logical_block_size: 4096,
+            max_open_zones: 5,
+            max_active_zones: 100,
+            ..QueueLimits::default()
+        };
+        let size = |size| QueueLimits {
+            chunk_sectors: Sectors(size),
+            ..zoned
+        };
+        let open = |max_open_zones| QueueLimits {
+            max_open_zones,
+            ..zoned
+        };
+        let most = u64::from(max_zones());
+        for (limits, capacity, valid) in [
+            (zoned, 1, true),
+            (zoned, 0, false),
+            (zoned, 64 * most, true),
+            (zoned, 64 * most + 1, false),
+            (zoned, u64::MAX, false),
+            (size(8), 64, true),
+            (size(4), 64, false),
+            (size(0), 64, false),
+            (size(96), 960, false),
+            (size(1 << 31), 1 << 35, true),
+            (size(1 << 32), 1 << 35, false),
+            (open(100), 64, true),
+            (open(101), 64, false),
+        ] {
+            let valid = valid && cfg!(CONFIG_BLK_DEV_ZONED);
+            assert_eq!(limits.validate_zones(Sectors(capacity)).is_ok(), valid);
+        }
+        for (max_open_zones, valid) in [
+            (max_limited_zones(), true),
+            (max_limited_zones() + 1, false),
+        ] {
+            let limits = QueueLimits {
+                max_open_zones,
+                max_active_zones: 0,
+                ..zoned
+            };
+            let zones = u64::from(max_limited_zones()) + 1;
+            let valid = valid && cfg!(CONFIG_BLK_DEV_ZONED);
+            assert_eq!(limits.validate_zones(Sectors(64 * zones)).is_ok(), valid);
+        }
+        if let Ok(limits) = zoned.validate_zones(Sectors(640)) {
+            assert_eq!((limits.max_open_zones, limits.max_active_zones), (5, 10));
+        }
+    }
+
+    #[test]
+    fn limits_on_zones_need_zones() {
+        let append = QueueLimits {
+            max_hw_zone_append_sectors: Sectors(8),
+            ..QueueLimits::default()
+        };
+        assert_eq!(append.validate(), Err(EINVAL));
+        let zoned = QueueLimits {
+            zoned: true,
+            ..append
+        };
+        assert_eq!(zoned.validate(), Ok(()));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The limits on open and active zones.
+//! The limits on the zones that are open or active.
 //!
 //! Imports nothing of the kernel but vectors, so the same file is compiled and tested on the host.
 //!

@@ -19,6 +19,10 @@ use crate::{
             Operations,
             TagSet, //
         },
+        zone::{
+            ZoneReporter,
+            ZoneReports, //
+        },
         Sectors,
         SECTOR_SHIFT, //
     },
@@ -42,6 +46,22 @@ const MAX_CAPACITY: Sectors = Sectors(i64::MAX as u64 >> SECTOR_SHIFT);
 
 /// The maximum number of minor numbers of a disk.
 const MAX_MINORS: u32 = 256;
+
+/// Calls a driver for a zone report.
+///
+/// # Safety
+///
+/// `queue` is that of a disk of `T` whose data is not dropped meanwhile.
+unsafe fn report_zones<T: Operations>(
+    queue: *const bindings::request_queue,
+    reporter: &mut ZoneReporter<'_>,
+) -> Result {
+    if !T::HAS_REPORT_ZONES {
+        return Err(EOPNOTSUPP);
+    }
+    // SAFETY: By the safety requirement.
+    T::report_zones(unsafe { DiskData::<T>::of_queue(queue) }.data(), reporter)
+}
 
 /// The device numbers of a disk.
 struct DeviceNumbers {
@@ -166,13 +186,24 @@ impl<T: Operations> GenDiskBuilder<T> {
             (1..=MAX_MINORS).contains(&numbers.minors)
                 && numbers.first_minor < (1 << bindings::MINORBITS)
         });
-        // C does not handle a zoned disk that reports no zones, and its zone size may be zero.
-        let zoned = self.limits.zoned;
-        if minors_fit && self.capacity <= MAX_CAPACITY && !zoned && !name.is_empty() {
+        // C does not handle a zoned disk that reports no zones.
+        let zones = !self.limits.zoned || T::HAS_REPORT_ZONES;
+        if minors_fit && self.capacity <= MAX_CAPACITY && zones && !name.is_empty() {
             Ok(())
         } else {
             Err(EINVAL)
         }
+    }
+
+    /// Prepares for the zone reports of the disk, if it is zoned.
+    fn zone_reports(&mut self) -> Result<Option<Pin<KBox<ZoneReports>>>> {
+        if !self.limits.zoned {
+            return Ok(None);
+        }
+        self.limits = self.limits.validate_zones(self.capacity)?;
+        let zone_size = self.limits.chunk_sectors;
+        let reports = ZoneReports::new(zone_size, self.capacity, report_zones::<T>);
+        Ok(Some(KBox::pin_init(reports, GFP_KERNEL)?))
     }
 
     /// Builds the disk with `queue_data` as the driver's data. The disk is not visible in the
@@ -186,7 +217,7 @@ impl<T: Operations> GenDiskBuilder<T> {
     /// without sysfs, `EDEADLK` in a callback of the block layer or in another context that cannot
     /// wait for I/O, or with the error of the initialiser.
     pub fn build(
-        self,
+        mut self,
         name: &CStr,
         queue_data: impl PinInit<T::QueueData, Error>,
     ) -> Result<NewDisk<T>> {
@@ -195,7 +226,8 @@ impl<T: Operations> GenDiskBuilder<T> {
         late_drop::check_may_wait()?;
         let owner = this_module::<T::OwnerModule>();
         let (pin, disk_pin) = (ModulePin::new(owner)?, ModulePin::new(owner)?);
-        let operations = DiskOperations::new(owner, self.tag_set.clone())?;
+        let zone_reports = self.zone_reports()?;
+        let operations = DiskOperations::new(owner, self.tag_set.clone(), zone_reports)?;
         let data = KBox::pin_init(self.tag_set.disk_data(queue_data), GFP_KERNEL)?;
         let disk = self.alloc(&data)?;
         // SAFETY: The disk was just allocated, is not added, and is not known elsewhere yet.
@@ -204,6 +236,7 @@ impl<T: Operations> GenDiskBuilder<T> {
         let disk = Disk {
             disk,
             added: false,
+            zoned: self.limits.zoned,
             data,
             tag_set: self.tag_set,
             _major: self.numbers.map(|numbers| numbers.major),

@@ -43,6 +43,7 @@ use core::ptr::NonNull;
 pub(super) struct Disk<T: Operations> {
     pub(super) disk: NonNull<bindings::gendisk>,
     pub(super) added: bool,
+    pub(super) zoned: bool,
     pub(super) data: Pin<KBox<DiskData<T>>>,
     pub(super) tag_set: Arc<TagSet<T>>,
     pub(super) _major: Option<Arc<BlockMajor>>,
@@ -157,15 +158,22 @@ impl<T: Operations> NewDisk<T> {
 
     /// Adds the disk to the system.
     ///
-    /// The block layer may submit I/O before this returns.
+    /// The block layer may submit I/O before this returns. Of a zoned disk, it asks for all zones
+    /// first.
     ///
     /// Fails with `EEXIST` or `EBUSY` if the name or a number is taken, `ENOMEM` if out of memory,
-    /// or `EDEADLK` in a callback of the block layer or in another context that cannot wait for
-    /// I/O. The disk is freed then.
+    /// `ENODEV` if not all zones are reported or they do not match, or `EDEADLK` in a callback of
+    /// the block layer or in another context that cannot wait for I/O. An error of
+    /// [`Operations::report_zones`] is returned. The disk is freed then.
     pub fn add(mut self) -> Result<GenDisk<T>> {
         late_drop::check_may_wait()?;
         let disk = self.disk.disk.as_ptr();
         let owner = this_module::<T::OwnerModule>().as_ptr();
+        if self.disk.zoned {
+            // SAFETY: By the type invariant of `Disk`, it is allocated, and was not added before.
+            // Its queue is zoned and its operations can report zones, as the builder has checked.
+            to_result(unsafe { bindings::blk_revalidate_zones(disk) })?;
+        }
         // SAFETY: By the type invariant of `Disk`, it is allocated, and was not added before.
         to_result(unsafe { bindings::blk_add_disk(disk, owner) })?;
         // INVARIANT: The disk is added now.
@@ -246,3 +254,5 @@ impl<T: Operations> GenDisk<T> {
 
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 mod tests;
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod zone_tests;

@@ -6,8 +6,9 @@
 //! the hardware queue after it has inserted the request, and accesses the tag set to do so without
 //! a reference to `q_usage_counter`. Meanwhile the request may have completed, and the disk may
 //! have been removed. But the task, or the task on whose behalf it submits, has the disk open.
-//! There are two exceptions: a page of swap whose I/O completes before `submit_bio` has returned,
-//! while swapping is turned off, and a work item that such a task queues for a hardware queue. Only
+//! There are three exceptions: a page of swap whose I/O completes before `submit_bio` has returned,
+//! while swapping is turned off; a work item that such a task queues for a hardware queue; and the
+//! worker that submits the writes that wait for other writes to their zone. Only
 //! `patches/upstream/blk-mq-submit-reference.patch` makes those safe, for drivers in C as well.
 //!
 //! A task that closes a disk puts the reference to the driver's module first, then the reference to
@@ -19,10 +20,14 @@
 
 use crate::{
     bindings,
-    block::mq::{
-        memalloc_noio,
-        Operations,
-        TagSet, //
+    block::{
+        mq::{
+            memalloc_noio,
+            Operations,
+            TagSet, //
+        },
+        zone::ZoneReports,
+        Sector, //
     },
     module_pin::ModulePin,
     prelude::*,
@@ -49,6 +54,8 @@ struct Table {
     operations: bindings::block_device_operations,
     /// Protected by `open_mutex` of the disk.
     opens: OpenState,
+    /// The zone reports, if the disk is zoned.
+    zone_reports: Option<Pin<KBox<ZoneReports>>>,
 }
 
 /// The number of times a disk is open, with the references that are held meanwhile.
@@ -125,19 +132,25 @@ impl Drop for AnyTagSet {
 }
 
 impl DiskOperations {
-    /// Creates the operations of a disk on `tag_set` whose driver is `owner`.
+    /// Creates the operations of a disk on `tag_set` whose driver is `owner`. If it is zoned, it
+    /// has `zone_reports`.
     pub(super) fn new<T: Operations>(
         owner: &'static ThisModule,
         tag_set: Arc<TagSet<T>>,
+        zone_reports: Option<Pin<KBox<ZoneReports>>>,
     ) -> Result<Self> {
         let table = Table {
-            operations: imp::operations(owner),
+            operations: bindings::block_device_operations {
+                report_zones: zone_reports.is_some().then_some(report_zones),
+                ..imp::operations(owner)
+            },
             opens: OpenState {
                 count: 0,
                 tag_set: Some(AnyTagSet::new(tag_set)),
                 removed: false,
                 module: imp::ModuleReferences::new(owner),
             },
+            zone_reports,
         };
         // INVARIANT: The table was just leaked from a box.
         Ok(Self {
@@ -163,8 +176,8 @@ impl DiskOperations {
         ManuallyDrop::new(self).table.as_ptr().cast()
     }
 
-    /// Drops the tag set of a disk that was removed, unless a task has the disk open: the last
-    /// close drops it then.
+    /// Waits for the zone reports of a disk that was removed. Drops its tag set, unless a task has
+    /// the disk open: the last close drops it then.
     ///
     /// If the module is not live, loading it may fail or have failed, in which case the loader
     /// frees it even if a task has the disk open. The tag set is therefore dropped at once, and so
@@ -180,6 +193,10 @@ impl DiskOperations {
         let mutex = unsafe { &raw mut (*disk).open_mutex };
         // SAFETY: By the safety requirement.
         let table: *mut Table = unsafe { (*disk).fops }.cast_mut().cast();
+        // SAFETY: By the safety requirement. The field does not change.
+        if let Some(zone_reports) = unsafe { &(*table).zone_reports } {
+            zone_reports.stop();
+        }
         // SAFETY: The mutex is that of a valid disk.
         unsafe { bindings::mutex_lock(mutex) };
         // SAFETY: The mutex is held, so no other task accesses it.
@@ -259,6 +276,36 @@ unsafe extern "C" fn release(disk: *mut bindings::gendisk) {
     let opens = unsafe { &mut (*table).opens };
     // SAFETY: C calls this once for each successful `open`.
     unsafe { opens.close() };
+}
+
+/// Called by C for the zones of a zoned disk.
+///
+/// # Safety
+///
+/// The operations of `disk` are a [`Table`]. The caller is adding the disk, or has it open. `args`
+/// is for [`bindings::blk_report_zone`].
+#[inline(never)]
+unsafe extern "C" fn report_zones(
+    disk: *mut bindings::gendisk,
+    sector: bindings::sector_t,
+    count: c_uint,
+    args: *mut bindings::blk_report_zones_args,
+) -> c_int {
+    // SAFETY: By the safety requirement.
+    let table: *const Table = unsafe { (*disk).fops }.cast();
+    // SAFETY: By the safety requirement. The field does not change.
+    let zone_reports = unsafe { &(*table).zone_reports };
+    let (Some(zone_reports), Some(disk)) = (zone_reports, NonNull::new(disk)) else {
+        return EOPNOTSUPP.to_errno();
+    };
+    // In a NOIO scope, what would wait for this callback is left to a work item, or fails.
+    let reported = memalloc_noio(|| {
+        // SAFETY: By the safety requirement. The removal of a disk stops its zone reports before it
+        // drops the data. While the disk is being added, its data is not dropped.
+        unsafe { zone_reports.report(disk, Sector(sector), count, args) }
+    });
+    // The number of zones fits, as the builder has checked.
+    reported.map_or_else(Error::to_errno, |count| count as c_int)
 }
 
 /// For code that is built in. The operations are freed when C releases the disk. Each open of the

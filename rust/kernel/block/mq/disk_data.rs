@@ -92,7 +92,7 @@ impl<T: Operations> DiskData<T> {
     ///
     /// `queue` is valid, and was allocated with a `DiskData<T>` that is not dropped for `'a`.
     #[inline]
-    pub(super) unsafe fn of_queue<'a>(queue: *const bindings::request_queue) -> &'a Self {
+    pub(crate) unsafe fn of_queue<'a>(queue: *const bindings::request_queue) -> &'a Self {
         // SAFETY: By the safety requirement. C does not change the field.
         let data = unsafe { (*queue).queuedata };
         // SAFETY: By the safety requirement, it points to the data that the queue was allocated

@@ -12,6 +12,7 @@ use super::{
         Timer, //
     },
     HwQueue,
+    Op,
     Operations,
     QueueContext,
     Request, //
@@ -23,6 +24,8 @@ use crate::{
         status, //
         BlkResult,
         BlkStatus,
+        Sector,
+        Sectors,
     },
     prelude::*,
     time::Delta, //
@@ -311,6 +314,51 @@ impl<T: Operations> StartedRequest<T> {
         // SAFETY: By the type invariant the request is started, and it does not end while it is
         // borrowed.
         unsafe { Transfer::from_raw(self.as_raw()) }
+    }
+
+    /// Sets the position that a zone append has written to, which [`Request::sector`] returns from
+    /// now on. When the request has ended, its submitter gets it.
+    ///
+    /// Before, the position is any of the zone that is to be written to.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the request is no zone append, or if the zone that its sectors from `at` on are
+    /// in is another one, or ends before them. A last zone that is shorter counts as a whole one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::block::{mq::{Op, Operations, StartedRequest}, BlkStatus, Sector};
+    ///
+    /// /// Serves a zone append, with the write pointer of its zone.
+    /// fn append<T: Operations>(mut rq: StartedRequest<T>, write_pointer: &mut Sector) {
+    ///     if rq.op() != Op::ZoneAppend || rq.set_append_sector(*write_pointer).is_err() {
+    ///         return rq.end(Err(BlkStatus::IOERR));
+    ///     }
+    ///     // The data is written here.
+    ///     *write_pointer += rq.sectors();
+    ///     rq.end(Ok(()));
+    /// }
+    /// ```
+    pub fn set_append_sector(&mut self, at: Sector) -> Result {
+        // SAFETY: By the type invariant, `self` owns the request.
+        let queue = unsafe { (*self.as_raw()).q };
+        // SAFETY: The queue of a request is valid. Its limits do not change while it has a request.
+        let zone_size = u64::from(unsafe { (*queue).limits.chunk_sectors });
+        let number = |sector: Sector| sector.0.checked_div(zone_size);
+        // A zone append is not empty.
+        let last = at + (self.sectors() - Sectors(1));
+        if self.op() != Op::ZoneAppend
+            || number(at).is_none()
+            || number(at) != number(self.sector())
+            || number(last) != number(at)
+        {
+            return Err(EINVAL);
+        }
+        // SAFETY: By the type invariant, `self` owns the request, and is borrowed exclusively.
+        unsafe { (*self.as_raw()).__sector = at.0 };
+        Ok(())
     }
 
     /// Ends the request.

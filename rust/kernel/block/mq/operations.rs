@@ -20,6 +20,7 @@ use super::{
     TimeoutAction, //
 };
 use crate::{
+    block::zone::ZoneReporter,
     error::VTABLE_DEFAULT_ERROR,
     prelude::*, //
 };
@@ -227,6 +228,25 @@ pub trait Operations: Sized + 'static {
     ///
     /// Runs in hardirq context. Must not sleep.
     fn queue_timer_expired(_queues: RequestQueue<'_, Self>) {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Reports the zones of a zoned disk, all that `reporter` asks for, with the data `queue` of
+    /// the disk.
+    ///
+    /// May sleep. It is called before the disk is added, and at any time from then on until the
+    /// disk is removed, concurrently with requests and with other reports. See [`ZoneReporter`] for
+    /// an example.
+    ///
+    /// The removal of the disk waits for it, and so for what each report is passed to. That may be
+    /// the memory of a user, who can make a page fault take as long as desired: the removal can
+    /// take as long, and a task must not remove a disk while it serves such a page fault.
+    ///
+    /// # Errors
+    ///
+    /// Any error is returned to the task that asks for the zones. Before the disk is added, it
+    /// makes that fail.
+    fn report_zones(_queue: &Self::QueueData, _reporter: &mut ZoneReporter<'_>) -> Result {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 

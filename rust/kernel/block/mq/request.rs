@@ -58,15 +58,22 @@ pub enum Op {
     SecureErase,
     /// Write zeroes to sectors.
     WriteZeroes,
-    /// Write sectors at the write pointer of a zone.
+    /// Write sectors at the write pointer of the zone that [`Request::sector`] is in. The driver
+    /// returns their position by
+    /// [`set_append_sector`](super::StartedRequest::set_append_sector).
     ZoneAppend,
-    /// Open a zone.
+    /// Open the zone that begins at [`Request::sector`]. Fails with
+    /// [`BlkStatus::ZONE_OPEN_RESOURCE`] or [`BlkStatus::ZONE_ACTIVE_RESOURCE`] if too many are
+    /// open or active, as the first write to a zone does.
+    ///
+    /// [`BlkStatus::ZONE_OPEN_RESOURCE`]: crate::block::BlkStatus::ZONE_OPEN_RESOURCE
+    /// [`BlkStatus::ZONE_ACTIVE_RESOURCE`]: crate::block::BlkStatus::ZONE_ACTIVE_RESOURCE
     ZoneOpen,
-    /// Close a zone.
+    /// Close the zone that begins at [`Request::sector`].
     ZoneClose,
-    /// Transition a zone to full.
+    /// Transition the zone that begins at [`Request::sector`] to full.
     ZoneFinish,
-    /// Reset the write pointer of a zone.
+    /// Reset the write pointer of the zone that begins at [`Request::sector`].
     ZoneReset,
     /// Reset the write pointers of all zones.
     ZoneResetAll,
@@ -204,7 +211,8 @@ impl<T: Operations> Request<T> {
     /// Returns the first sector.
     #[inline]
     pub fn sector(&self) -> Sector {
-        // SAFETY: By the type invariant. Nothing else writes the field.
+        // SAFETY: By the type invariant. Nothing writes the field but the owner of the request,
+        // with exclusive access to it.
         Sector(unsafe { (*self.as_raw()).__sector })
     }
 

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The zones of a disk, as a driver reports them.
+//!
+//! A zoned disk is divided into zones of one size. A conventional zone can be written anywhere, the
+//! others have to be written sequentially, at their write pointer. The driver describes its zones
+//! in [`Operations::report_zones`]. The block layer asks for them before the disk is added, and
+//! again for users.
+//!
+//! The limits of a zoned disk are in [`QueueLimits`]. Zones are managed by requests: see [`Op`].
+//!
+//! [`Op`]: crate::block::mq::Op
+//! [`Operations::report_zones`]: crate::block::mq::Operations::report_zones
+//! [`QueueLimits`]: crate::block::limits::QueueLimits
+//!
+//! C headers: [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h),
+//! [`include/uapi/linux/blkzoned.h`](srctree/include/uapi/linux/blkzoned.h)
+
+use crate::{
+    bindings,
+    block::{
+        Sector,
+        Sectors, //
+    },
+    error::to_result,
+    prelude::*,
+    static_lock_class,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Srcu, //
+    },
+};
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+
+/// The condition of a zone: C's `enum blk_zone_cond`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ZoneCondition {
+    /// The zone is conventional: it has no write pointer.
+    Conventional,
+    /// Nothing is written.
+    Empty,
+    /// The zone was opened by a write.
+    ImplicitlyOpen,
+    /// The zone was opened by a request.
+    ExplicitlyOpen,
+    /// The zone is partly written, but not open.
+    Closed,
+    /// Nothing can be written.
+    Full,
+    /// The zone can only be read, and has no write pointer.
+    ReadOnly,
+    /// The zone can neither be read nor written, and has no write pointer.
+    Offline,
+}
+
+impl ZoneCondition {
+    fn as_raw(self) -> bindings::blk_zone_cond {
+        match self {
+            Self::Conventional => bindings::blk_zone_cond_BLK_ZONE_COND_NOT_WP,
+            Self::Empty => bindings::blk_zone_cond_BLK_ZONE_COND_EMPTY,
+            Self::ImplicitlyOpen => bindings::blk_zone_cond_BLK_ZONE_COND_IMP_OPEN,
+            Self::ExplicitlyOpen => bindings::blk_zone_cond_BLK_ZONE_COND_EXP_OPEN,
+            Self::Closed => bindings::blk_zone_cond_BLK_ZONE_COND_CLOSED,
+            Self::Full => bindings::blk_zone_cond_BLK_ZONE_COND_FULL,
+            Self::ReadOnly => bindings::blk_zone_cond_BLK_ZONE_COND_READONLY,
+            Self::Offline => bindings::blk_zone_cond_BLK_ZONE_COND_OFFLINE,
+        }
+    }
+}
+
+/// What a driver reports about a zone.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ZoneInfo {
+    /// The condition.
+    pub condition: ZoneCondition,
+    /// The number of sectors that can be written, from the start of the zone on. That of a
+    /// conventional zone is its length, and all others have the same, but for the last zone of the
+    /// disk.
+    pub capacity: Sectors,
+    /// The position of the next write, at most the end of the zone. [`None`] if the condition says
+    /// that there is none.
+    pub write_pointer: Option<Sector>,
+}
+
+impl ZoneInfo {
+    /// Returns the zone as C's structure.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the zone cannot have this capacity or this write pointer.
+    fn as_raw(&self, start: Sector, len: Sectors) -> Result<bindings::blk_zone> {
+        use ZoneCondition::*;
+
+        let end = start + len;
+        let write_pointer = match (self.condition, self.write_pointer) {
+            (Conventional, None) => end,
+            (ReadOnly | Offline, None) => Sector(u64::MAX),
+            (Empty | ImplicitlyOpen | ExplicitlyOpen | Closed | Full, Some(at))
+                if (start..=end).contains(&at) =>
+            {
+                at
+            }
+            _ => return Err(EINVAL),
+        };
+        let conventional = self.condition == Conventional;
+        if self.capacity == Sectors::ZERO
+            || self.capacity > len
+            || (conventional && self.capacity < len)
+        {
+            return Err(EINVAL);
+        }
+        let kind = if conventional {
+            bindings::blk_zone_type_BLK_ZONE_TYPE_CONVENTIONAL
+        } else {
+            bindings::blk_zone_type_BLK_ZONE_TYPE_SEQWRITE_REQ
+        };
+        Ok(bindings::blk_zone {
+            start: start.0,
+            len: len.0,
+            wp: write_pointer.0,
+            type_: kind as u8,
+            cond: self.condition.as_raw() as u8,
+            capacity: self.capacity.0,
+            ..pin_init::zeroed()
+        })
+    }
+}
+
+/// What a zone report is made with, which is lent to [`Operations::report_zones`].
+///
+/// It names the zones that are wanted, one after the other, so that a driver cannot report another
+/// one, or one of them twice.
+///
+/// # Examples
+///
+/// A driver whose zones are all empty:
+///
+/// ```
+/// # use kernel::{block::mq::*, prelude::*};
+/// use kernel::{
+///     block::{
+///         gendisk::GenDiskBuilder,
+///         limits::QueueLimits,
+///         zone::{ZoneCondition, ZoneInfo, ZoneReporter},
+///         Sectors,
+///     },
+///     sync::static_lock_class,
+/// };
+///
+/// struct Zoned;
+///
+/// #[vtable]
+/// impl Operations for Zoned {
+///     fn report_zones(_queue: &(), reporter: &mut ZoneReporter<'_>) -> Result {
+///         while let Some(zone) = reporter.next_zone() {
+///             let info = ZoneInfo {
+///                 condition: ZoneCondition::Empty,
+///                 capacity: zone.len(),
+///                 write_pointer: Some(zone.start()),
+///             };
+///             zone.report(&info)?;
+///         }
+///         Ok(())
+///     }
+/// #     type Context = Blocking;
+/// #     type TagSetData = ();
+/// #     type QueueData = ();
+/// #     type HwData = ();
+/// #     type RequestData = ();
+/// #     type Timer = NoTimer;
+/// #
+/// #     fn init_hw_queue(_: &(), _: &(), _: u32) -> impl PinInit<(), Error> {
+/// #         Ok(())
+/// #     }
+/// #
+/// #     fn init_request(_: &()) -> impl PinInit<()> {}
+///     // ...
+/// #
+/// #     fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
+/// #         rq.start().end(Ok(()));
+/// #         Ok(())
+/// #     }
+/// }
+///
+/// let tags = TagSet::<Zoned>::new(TagSetOptions::default(), Ok(()))?;
+/// let limits = QueueLimits {
+///     zoned: true,
+///     chunk_sectors: Sectors::from_mebibytes(1),
+///     max_hw_zone_append_sectors: Sectors(128),
+///     ..QueueLimits::default()
+/// };
+/// # if !cfg!(CONFIG_BLK_DEV_ZONED) { return Ok(()); }
+/// let disk = GenDiskBuilder::new(tags, static_lock_class!())
+///     .limits(limits)
+///     .capacity(Sectors::from_mebibytes(10))
+///     .build(c"rust_doc_zones", Ok(()))?
+///     .add()?;
+/// # drop(disk);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// [`Operations::report_zones`]: crate::block::mq::Operations::report_zones
+///
+/// # Invariants
+///
+/// For `'a`, `disk` is valid, and `args` is what C has passed with it to the running
+/// `report_zones`. If there is no error yet, all zones from the first one that C wants up to
+/// `next`, of which there are `index`, were reported. `next` is the start of a zone, or the end of
+/// the disk.
+pub struct ZoneReporter<'a> {
+    disk: NonNull<bindings::gendisk>,
+    args: *mut bindings::blk_report_zones_args,
+    zone_size: Sectors,
+    /// The end of the disk.
+    end: Sector,
+    next: Sector,
+    index: u32,
+    /// The number of zones that C wants.
+    wanted: u32,
+    result: Result,
+    _call: PhantomData<fn(&'a ()) -> &'a ()>,
+}
+
+impl<'a> ZoneReporter<'a> {
+    /// Returns the next zone that is to be reported. A zone that is not reported is returned again.
+    ///
+    /// Returns [`None`] if no further zone is wanted, or after an error.
+    pub fn next_zone(&mut self) -> Option<UnreportedZone<'_, 'a>> {
+        let wanted = self.index < self.wanted && self.next < self.end && self.result.is_ok();
+        wanted.then_some(UnreportedZone { reporter: self })
+    }
+}
+
+/// A zone that is to be reported.
+#[must_use = "a zone report ends at the first zone that is not reported"]
+pub struct UnreportedZone<'r, 'a> {
+    reporter: &'r mut ZoneReporter<'a>,
+}
+
+impl UnreportedZone<'_, '_> {
+    /// Returns the first sector.
+    pub fn start(&self) -> Sector {
+        self.reporter.next
+    }
+
+    /// Returns the length: the zone size, or less for the last zone of the disk.
+    pub fn len(&self) -> Sectors {
+        let rest = self.reporter.end - self.reporter.next;
+        rest.min(self.reporter.zone_size)
+    }
+
+    /// Returns whether the zone has no sectors, which is never so.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Reports the zone.
+    ///
+    /// This may sleep, and passes the zone to code that may submit I/O to the disk and wait for it.
+    /// So no lock may be held that requests take.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the zone cannot have the capacity or the write pointer of `info`. Other errors
+    /// are those of the code that the zone is passed to. After any error the zone report has
+    /// failed: no further zone is wanted, and it ends with that error whatever the driver returns.
+    pub fn report(self, info: &ZoneInfo) -> Result {
+        let (start, len) = (self.start(), self.len());
+        let Self { reporter } = self;
+        reporter.result = info.as_raw(start, len).and_then(|mut zone| {
+            // SAFETY: By the type invariant of [`ZoneReporter`]. The zone is on the disk, and
+            // `index` is less than the number of zones that C wants.
+            to_result(unsafe {
+                bindings::blk_report_zone(
+                    reporter.disk.as_ptr(),
+                    &mut zone,
+                    reporter.index,
+                    reporter.args,
+                )
+            })
+        });
+        // INVARIANT: If there is no error, the zone was just reported.
+        reporter.next += len;
+        reporter.index += 1;
+        reporter.result
+    }
+}
+
+/// Calls a driver for a zone report.
+///
+/// # Safety
+///
+/// The argument is the queue of a disk whose driver provided the function, and whose data is not
+/// dropped meanwhile.
+pub(crate) type ReportCallback =
+    unsafe fn(*const bindings::request_queue, &mut ZoneReporter<'_>) -> Result;
+
+/// The name of a lock class, which must have one address. A literal would be copied to each crate
+/// that the initialiser is instantiated in.
+static RUNNING_NAME: &CStr = c"ZoneReports::running";
+
+/// The zone reports of a disk, which end when the disk is removed.
+///
+/// A task that has the disk open may ask for a report at any time, also after the disk was removed.
+///
+/// # Invariants
+///
+/// `zone_size` is not zero, and the number of zones up to `end` fits into an `int`.
+#[pin_data]
+pub(crate) struct ZoneReports {
+    callback: ReportCallback,
+    zone_size: Sectors,
+    end: Sector,
+    /// Written once, before the data of the driver is dropped.
+    removed: Atomic<bool>,
+    /// The reports that are running.
+    #[pin]
+    running: Srcu,
+}
+
+impl ZoneReports {
+    /// Prepares for reports of a disk with this capacity, whose zone size is not zero. The number
+    /// of zones fits into an `int`.
+    pub(crate) fn new(
+        zone_size: Sectors,
+        capacity: Sectors,
+        callback: ReportCallback,
+    ) -> impl PinInit<Self, Error> {
+        // INVARIANT: The caller ensures it.
+        try_pin_init!(Self {
+            callback,
+            zone_size,
+            end: Sector(0) + capacity,
+            removed: Atomic::new(false),
+            running <- Srcu::new(RUNNING_NAME, static_lock_class!()),
+        })
+    }
+
+    /// Reports at most `wanted` zones, from that with `sector` on. Returns their number.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` if the disk was removed, else those of the driver, or of the code that gets the
+    /// zones.
+    ///
+    /// # Safety
+    ///
+    /// These are the zone reports of `disk`, which is valid, and whose driver's data is not dropped
+    /// before [`Self::stop`] has returned. C has passed `args` to `report_zones`.
+    pub(crate) unsafe fn report(
+        &self,
+        disk: NonNull<bindings::gendisk>,
+        sector: Sector,
+        wanted: u32,
+        args: *mut bindings::blk_report_zones_args,
+    ) -> Result<u32> {
+        let _running = self.running.read_lock();
+        if self.removed.load(Relaxed) {
+            return Err(ENODEV);
+        }
+        // INVARIANT: By the safety requirement. Nothing is reported yet, and by the type invariant
+        // the zone size is not zero.
+        let mut reporter = ZoneReporter {
+            disk,
+            args,
+            zone_size: self.zone_size,
+            end: self.end,
+            next: Sector(sector.0 - sector.0 % self.zone_size.0),
+            index: 0,
+            wanted,
+            result: Ok(()),
+            _call: PhantomData,
+        };
+        // SAFETY: By the safety requirement.
+        let queue = unsafe { (*disk.as_ptr()).queue };
+        // SAFETY: By the safety requirement. `stop` waits for this read-side critical section, or
+        // was called before, which was just ruled out.
+        let reported = unsafe { (self.callback)(queue, &mut reporter) };
+        reporter.result.and(reported)?;
+        Ok(reporter.index)
+    }
+
+    /// Waits for the reports that are running. All later ones fail.
+    pub(crate) fn stop(&self) {
+        self.removed.store(true, Relaxed);
+        self.running.synchronize();
+    }
+}
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+#[macros::kunit_tests(rust_block_zone)]
+mod tests {
+    use super::*;
+
+    const START: Sector = Sector(100);
+    const LEN: Sectors = Sectors(20);
+
+    fn info(condition: ZoneCondition, capacity: u64, at: Option<u64>) -> ZoneInfo {
+        ZoneInfo {
+            condition,
+            capacity: Sectors(capacity),
+            write_pointer: at.map(Sector),
+        }
+    }
+
+    #[test]
+    fn zones_are_those_of_c() -> Result {
+        let open = info(ZoneCondition::ImplicitlyOpen, 15, Some(107)).as_raw(START, LEN)?;
+        assert_eq!(
+            (open.start, open.len, open.capacity, open.wp),
+            (100, 20, 15, 107)
+        );
+        assert_eq!((open.type_, open.cond), (2, 2));
+        let conventional = info(ZoneCondition::Conventional, 20, None).as_raw(START, LEN)?;
+        assert_eq!(
+            (conventional.type_, conventional.cond, conventional.wp),
+            (1, 0, 120)
+        );
+        let offline = info(ZoneCondition::Offline, 15, None).as_raw(START, LEN)?;
+        assert_eq!((offline.type_, offline.cond, offline.wp), (2, 15, u64::MAX));
+        Ok(())
+    }
+
+    #[test]
+    fn impossible_zones_are_rejected() {
+        use ZoneCondition::*;
+
+        for (zone, valid) in [
+            (info(Empty, 20, Some(100)), true),
+            (info(Full, 15, Some(120)), true),
+            (info(Empty, 0, Some(100)), false),
+            (info(Empty, 21, Some(100)), false),
+            (info(Empty, 20, Some(99)), false),
+            (info(Full, 20, Some(121)), false),
+            (info(Closed, 20, None), false),
+            (info(Conventional, 19, None), false),
+            (info(Conventional, 20, Some(100)), false),
+            (info(ReadOnly, 15, None), true),
+            (info(ReadOnly, 15, Some(100)), false),
+        ] {
+            assert_eq!(zone.as_raw(START, LEN).is_ok(), valid);
+        }
+    }
+}
