@@ -67,6 +67,11 @@ impl Backing {
         written.map_err(|_| BlkStatus::NOSPC)
     }
 
+    /// Whether data is kept.
+    pub(crate) fn keeps_data(&self) -> bool {
+        !matches!(self, Self::Nothing)
+    }
+
     /// Discards `len` bytes from sector `at` on, which read as zeros afterwards.
     pub(crate) fn discard(&self, at: Sector, len: u32) -> BlkResult {
         match self {

@@ -7,6 +7,11 @@
 //! A [`Config`] holds what the user has written to the attributes. Most values are not checked
 //! before power-on, when [`Config::validate`] turns them into a [`ValidatedConfig`].
 
+use crate::zone_layout::{
+    ZoneLayout,
+    MAX_ZONE_SIZE, //
+};
+
 /// Bytes in a sector of the block layer.
 const SECTOR_SIZE: u32 = 512;
 
@@ -47,12 +52,14 @@ pub(crate) struct SystemLimits {
     pub(crate) max_block_size: u32,
     /// The minimum logical block size in bytes for a cache.
     pub(crate) min_cached_block_size: u32,
+    /// The maximum number of zones of a disk. Zero if the block layer does not support zones.
+    pub(crate) max_zones: u32,
 }
 
 /// Passes the table of all settings to the macro `$table`.
 ///
-/// A line has the name of an attribute, then the type of its field in [`Config`]. `badblocks` and
-/// `power` have no field.
+/// A line has the name of an attribute, then the type of its field in [`Config`]. `badblocks`,
+/// `power`, `zone_offline` and `zone_readonly` have no field.
 ///
 /// The rest of a line is the module parameter that sets the default: its name, type and default,
 /// and the text for `modinfo`. A parameter of another type than the field is cast, or compared with
@@ -102,6 +109,24 @@ macro_rules! settings {
                 "Make one submission queue for each NUMA node. Default: N";
             virt_boundary: bool, virt_boundary: bool = false,
                 "Let segments meet at page boundaries only. Default: N";
+            zone_append_max_sectors: u32, zone_append_max_sectors: int = i32::MAX,
+                "Maximum size of a zone append in 512-byte sectors, 0 to emulate it. Default: any";
+            zone_capacity: usize, zone_capacity: ulong = 0,
+                "Capacity of a sequential zone in MiB. Default: 0 (zone_size)";
+            zone_full: bool, zone_full: bool = false,
+                "Start with full sequential zones. Default: N";
+            zone_max_active: u32, zone_max_active: uint = 0,
+                "Maximum number of active zones. Default: 0 (no limit)";
+            zone_max_open: u32, zone_max_open: uint = 0,
+                "Maximum number of open zones. Default: 0 (no limit)";
+            zone_nr_conv: u32, zone_nr_conv: uint = 0,
+                "Number of conventional zones. Default: 0";
+            zone_offline;
+            zone_readonly;
+            zone_size: usize, zone_size: ulong = 256,
+                "Size of a zone in MiB, a power of two. Default: 256";
+            zoned: bool, zoned: bool = false,
+                "Make a host-managed zoned block device. Default: N";
         }
     };
 }
@@ -148,9 +173,11 @@ pub(crate) struct ValidatedConfig {
     pub(crate) interrupt: Interrupt,
     /// The NUMA node to allocate from. [`None`] if it does not matter.
     pub(crate) node: Option<u32>,
+    /// The zones of a zoned disk.
+    pub(crate) zones: Option<ZoneLayout>,
 }
 
-/// Why settings are rejected. All of these are `-EINVAL`.
+/// Why settings are rejected. Nearly all of these are `-EINVAL`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConfigError {
     /// `queue_mode` is the old request interface.
@@ -161,6 +188,16 @@ pub(crate) enum ConfigError {
     CachedBlockSize,
     /// `max_sectors` is less than a page or a logical block.
     MaxSectors,
+    /// `zoned` is not supported by the block layer.
+    Zoned,
+    /// `zone_size` is no power of two, or larger than the disk.
+    ZoneSize,
+    /// `zone_size` is more than the block layer supports: `-ENODEV`.
+    ZoneTooLarge,
+    /// `zone_capacity` is larger than a zone, or another size while the last zone is shorter.
+    ZoneCapacity,
+    /// There would be too many zones: `-ENOMEM`.
+    TooManyZones,
 }
 
 impl Config {
@@ -176,8 +213,9 @@ impl Config {
         if self.wants_bios() {
             self.queue_mode = QUEUE_MQ;
         }
-        // Without data there is nothing to cache or to discard.
-        self.discard &= self.memory_backed;
+        // Without data there is nothing to cache or to discard. The data of a zone is discarded
+        // with the zone.
+        self.discard &= self.memory_backed && !self.zoned;
         self.cache_size = match self.memory_backed {
             true => self.cache_size.min(MAX_CACHE_SIZE),
             false => 0,
@@ -187,6 +225,10 @@ impl Config {
             return Err(ConfigError::CachedBlockSize);
         }
         self.check_max_sectors(block_size, limits)?;
+        let zones = match self.zoned {
+            true => Some(self.validate_zones(block_size, limits)?),
+            false => None,
+        };
 
         self.submit_queues = queues(self.submit_queues, self.use_per_node_hctx, limits);
         self.poll_queues = self.poll_queues.min(limits.poll_queues);
@@ -201,7 +243,55 @@ impl Config {
             capacity: self.capacity(),
             interrupt: self.interrupt(),
             node: self.node(limits),
+            zones,
         })
+    }
+
+    /// Checks the settings of a zoned disk, and computes their effective values.
+    fn validate_zones(
+        &mut self,
+        block_size: u32,
+        limits: &SystemLimits,
+    ) -> Result<ZoneLayout, ConfigError> {
+        if limits.max_zones == 0 {
+            return Err(ConfigError::Zoned);
+        }
+        let size = self.zone_size;
+        if !size.is_power_of_two() || size > self.size {
+            return Err(ConfigError::ZoneSize);
+        }
+        if self.zone_capacity == 0 {
+            self.zone_capacity = size;
+        }
+        // A short last zone would have another capacity.
+        let has_short_zone = self.size % size != 0;
+        if self.zone_capacity > size || (self.zone_capacity < size && has_short_zone) {
+            return Err(ConfigError::ZoneCapacity);
+        }
+        let size = sectors(size).ok_or(ConfigError::ZoneSize)?;
+        if size > MAX_ZONE_SIZE {
+            return Err(ConfigError::ZoneTooLarge);
+        }
+        let capacity = sectors(self.zone_capacity).ok_or(ConfigError::ZoneCapacity)?;
+        let layout = ZoneLayout::new(self.capacity(), size, capacity, limits.max_zones)
+            .ok_or(ConfigError::TooManyZones)?
+            .with_conventional(self.zone_nr_conv);
+
+        self.zone_nr_conv = layout.conventional();
+        // An append writes whole blocks, to one zone. The capacity of a zone has 32 bits.
+        let blocks = self.zone_append_max_sectors & !(block_size / SECTOR_SIZE - 1);
+        self.zone_append_max_sectors = blocks.min(capacity as u32);
+        // A limit that allows for all zones is none.
+        if self.zone_max_active >= layout.sequential() {
+            self.zone_max_active = 0;
+        }
+        // An open zone is also active.
+        if self.zone_max_active != 0 {
+            self.zone_max_open = self.zone_max_open.min(self.zone_max_active);
+        } else if self.zone_max_open >= layout.sequential() {
+            self.zone_max_open = 0;
+        }
+        Ok(layout)
     }
 
     /// Whether `queue_mode` is the old bio interface, instead of which blk-mq is used.
@@ -257,6 +347,12 @@ impl Config {
             _ => Interrupt::Timer(self.completion_nsec as i64),
         }
     }
+}
+
+/// The number of sectors in so many MiB; [`None`] if the number of bytes does not fit.
+fn sectors(mebibytes: usize) -> Option<u64> {
+    let bytes = (mebibytes as u64).checked_mul(MIB)?;
+    Some(bytes / u64::from(SECTOR_SIZE))
 }
 
 /// The capacity in MiB for the module parameter `gb`. It wraps like C's `int`, and is

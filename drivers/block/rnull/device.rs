@@ -27,9 +27,13 @@ use crate::{
     },
     store::Store,
     system_limits,
+    zoned::Condition, //
 };
 use kernel::{
-    block::badblocks::BadBlocks,
+    block::{
+        badblocks::BadBlocks,
+        Sector, //
+    },
     new_mutex,
     prelude::*,
     sync::{
@@ -53,7 +57,9 @@ pub(crate) struct Defaults {
 ///
 /// `state` is the outermost lock of the driver. Adding a disk under it takes `Registry::disks` and
 /// `SharedTags::tags`, one after the other. The I/O path takes none of these, only the spinlocks
-/// `Throttle::bucket` and `PollList::requests`, neither of them inside the other.
+/// `Throttle::bucket` and `PollList::requests`, neither of them inside the other. On a zoned disk,
+/// it takes the lock of one zone, and inside it `Zones::limits`. So does a change of a zone's
+/// condition, under `state`.
 #[pin_data]
 pub(crate) struct Device {
     registry: Arc<Registry>,
@@ -188,6 +194,25 @@ impl Device {
         result
     }
 
+    /// Makes a zone read-only or offline, or empty if it is just that already. `parse` returns a
+    /// sector of the zone.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the disk is not on or not zoned, or has no such sequential zone; those of
+    /// `parse`.
+    pub(crate) fn toggle_zone(
+        &self,
+        parse: impl FnOnce() -> Result<u64>,
+        failed: Condition,
+    ) -> Result {
+        let state = self.state.lock();
+        match &state.disk {
+            Some(disk) if state.settings.zoned => disk.toggle_zone(Sector(parse()?), failed),
+            _ => Err(EINVAL),
+        }
+    }
+
     /// Returns the limits for the settings.
     fn system_limits(&self) -> SystemLimits {
         system_limits::detect(self.max_poll_queues)
@@ -228,7 +253,7 @@ impl Device {
             pr_err!("queue_mode=0 is no longer available, using 2\n");
         }
         if settings.discard && !plan.settings.discard {
-            pr_info!("discard needs memory_backed, so there is none\n");
+            pr_info!("discard needs memory_backed, and no zones, so there is none\n");
         }
         let slot = self.registry.reserve(self.name)?;
         let disk = Disk::add(
@@ -268,7 +293,7 @@ fn backing(plan: &ValidatedConfig, store: &mut Option<Arc<Store>>) -> Result<Bac
     })
 }
 
-/// Logs why the settings are rejected.
+/// Logs why the settings are rejected. Returns the error.
 fn log_error(reason: ConfigError) -> Error {
     match reason {
         ConfigError::QueueMode => pr_err!("queue_mode=1 is no longer available\n"),
@@ -278,6 +303,21 @@ fn log_error(reason: ConfigError) -> Error {
             cache::SMALLEST_BLOCK
         ),
         ConfigError::MaxSectors => pr_err!("max_sectors is less than a page or a block\n"),
+        ConfigError::Zoned => pr_err!("zoned needs CONFIG_BLK_DEV_ZONED\n"),
+        ConfigError::ZoneSize => {
+            pr_err!("zone_size has to be a power of two, at most the size of the disk\n");
+        }
+        ConfigError::ZoneTooLarge => {
+            pr_err!("zone_size is too large\n");
+            return ENODEV;
+        }
+        ConfigError::ZoneCapacity => {
+            pr_err!("zone_capacity is larger than a zone, or the last zone is smaller\n");
+        }
+        ConfigError::TooManyZones => {
+            pr_err!("zone_size is too small for the size of the disk\n");
+            return ENOMEM;
+        }
     }
     EINVAL
 }

@@ -15,7 +15,11 @@ use crate::{
     },
     registry::Slot,
     slow_path::SlowPath,
-    tags, //
+    tags,
+    zoned::{
+        Condition,
+        Zones, //
+    }, //
 };
 use kernel::{
     block::{
@@ -30,6 +34,7 @@ use kernel::{
             NonBlocking,
             TagSet, //
         },
+        Sector,
         Sectors, //
     },
     page::PAGE_SIZE,
@@ -64,6 +69,10 @@ impl Disk {
         let queue = Queue {
             backing,
             slow_path,
+            zones: plan
+                .zones
+                .map(|layout| Zones::new(plan, layout))
+                .transpose()?,
             completion: Completion::new(plan.interrupt),
         };
         let disk = if plan.settings.shared_tags {
@@ -94,6 +103,13 @@ impl Disk {
     /// Makes requests check bad blocks that were added since power-on.
     pub(crate) fn enable_slow_path(&self) {
         self.queue().slow_path.enable();
+    }
+
+    /// Makes the zone with `sector` read-only or offline, or empty if it is just that already.
+    pub(crate) fn toggle_zone(&self, sector: Sector, failed: Condition) -> Result {
+        let queue = self.queue();
+        let zones = queue.zones.as_ref().ok_or(EINVAL)?;
+        zones.toggle(&queue.backing, sector, failed)
     }
 
     fn queue(&self) -> &Queue {
@@ -159,6 +175,21 @@ fn limits(plan: &ValidatedConfig) -> QueueLimits {
         write_cache: settings.cache_size > 0,
         fua: settings.fua,
         rotational: settings.rotational,
+        ..zone_limits(plan)
+    }
+}
+
+/// Returns the limits on zones, if the disk is zoned.
+fn zone_limits(plan: &ValidatedConfig) -> QueueLimits {
+    let (settings, Some(layout)) = (&plan.settings, plan.zones) else {
+        return QueueLimits::default();
+    };
+    QueueLimits {
+        zoned: true,
+        chunk_sectors: Sectors(layout.size()),
+        max_open_zones: settings.zone_max_open,
+        max_active_zones: settings.zone_max_active,
+        max_hw_zone_append_sectors: Sectors(settings.zone_append_max_sectors.into()),
         ..QueueLimits::default()
     }
 }

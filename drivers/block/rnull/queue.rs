@@ -15,7 +15,8 @@ use crate::{
         RequeueBy,
         SlowPath, //
     },
-    transfer::transfer, //
+    transfer::transfer,
+    zoned::Zones, //
 };
 use core::marker::PhantomData;
 use kernel::{
@@ -38,8 +39,10 @@ use kernel::{
             TimeoutAction,
             Timer, //
         },
+        zone::ZoneReporter,
         BlkResult,
-        BlkStatus, //
+        BlkStatus,
+        Sectors, //
     },
     prelude::*, //
 };
@@ -53,6 +56,8 @@ pub(crate) struct Queue {
     pub(crate) backing: Backing,
     /// Throttling, fault injection and bad blocks.
     pub(crate) slow_path: SlowPath,
+    /// The zones of a zoned disk.
+    pub(crate) zones: Option<Zones>,
     /// How requests are completed.
     pub(crate) completion: Completion,
 }
@@ -117,6 +122,13 @@ impl<C: Context> Operations for Null<C> {
         queues.data().slow_path.refill_throttle(queues);
     }
 
+    fn report_zones(queue: &Queue, reporter: &mut ZoneReporter<'_>) -> Result {
+        match &queue.zones {
+            Some(zones) => zones.report(reporter),
+            None => Ok(()),
+        }
+    }
+
     fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
         let (hw, tag) = (rq.hw_queue(), rq.tag());
         let action = if hw.queue_type() == QueueType::Poll {
@@ -162,7 +174,7 @@ fn handle_request<'q, C: Context>(
     Ok(())
 }
 
-/// Handles a request of a disk with throttling, fault injection or bad blocks.
+/// Handles a request of a disk with throttling, fault injection, bad blocks or zones.
 #[cold]
 fn handle_request_slow<'q, C: Context>(
     rq: IdleRequest<'q, Null<C>>,
@@ -182,15 +194,22 @@ fn handle_request_slow<'q, C: Context>(
         return Err(rq.reject(status));
     }
 
-    let rq = rq.start();
+    let mut rq = rq.start();
     // A polled request is never lost: it times out unless a task polls for it.
     if lose_it && hw.queue_type() != QueueType::Poll {
         rq.data().set_result(Err(BlkStatus::TIMEOUT));
         rq.leave_in_flight();
         return Ok(());
     }
-    let (len, status) = queue.slow_path.check_bad_blocks(&rq);
-    let result = do_transfer(&queue.backing, context, &rq, len.bytes() as u32).and(status);
+    let transfer =
+        |rq: &_, len: Sectors| do_transfer(&queue.backing, context, rq, len.bytes() as u32);
+    let result = match &queue.zones {
+        Some(zones) => zones.handle(&mut rq, &queue.slow_path, &queue.backing, transfer),
+        None => {
+            let (len, status) = queue.slow_path.check_bad_blocks(&rq);
+            transfer(&rq, len).and(status)
+        }
+    };
     queue.completion.complete(hw, rq, result, batch);
     Ok(())
 }

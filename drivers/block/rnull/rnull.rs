@@ -31,6 +31,8 @@ mod system_limits;
 // From a request to its data, then to its completion.
 mod queue;
 
+mod zoned;
+
 mod slow_path;
 
 mod transfer;
@@ -55,6 +57,8 @@ mod pdu;
 
 // Settings and limits.
 mod config;
+
+mod zone_layout;
 
 mod names;
 

@@ -3,7 +3,8 @@
 //! The stages of a request that only some disks have.
 //!
 //! These are throttling, fault injection and bad blocks. So the I/O path checks a single flag,
-//! [`SlowPath::is_enabled`], and the code for them stays out of the fast path.
+//! [`SlowPath::is_enabled`], and the code for them stays out of the fast path. The requests of a
+//! zoned disk take the slow path, too.
 
 mod fault_inject;
 
@@ -55,6 +56,8 @@ pub(crate) struct SlowPath {
     enabled: Atomic<bool>,
     faults: Arc<Faults>,
     throttle: Option<Pin<KBox<Throttle>>>,
+    /// Whether there may be bad blocks.
+    bad_blocks: Atomic<bool>,
     bad_block_check: BadBlockCheck,
 }
 
@@ -71,9 +74,15 @@ impl SlowPath {
         };
         let bad_block_check = BadBlockCheck::new(plan, bad_blocks);
         Ok(Self {
-            enabled: Atomic::new(Faults::ANY || throttle.is_some() || !bad_block_check.is_empty()),
+            enabled: Atomic::new(
+                Faults::ANY
+                    || throttle.is_some()
+                    || !bad_block_check.is_empty()
+                    || plan.zones.is_some(),
+            ),
             faults,
             throttle,
+            bad_blocks: Atomic::new(!bad_block_check.is_empty()),
             bad_block_check,
         })
     }
@@ -86,6 +95,7 @@ impl SlowPath {
 
     /// Makes requests pass the stages, after bad blocks were added.
     pub(crate) fn enable(&self) {
+        self.bad_blocks.store(true, Relaxed);
         self.enabled.store(true, Relaxed);
     }
 
@@ -132,7 +142,11 @@ impl SlowPath {
 
     /// Returns how many sectors of a request to transfer, and the status to end it with if that
     /// succeeds.
+    #[inline]
     pub(crate) fn check_bad_blocks<T: Operations>(&self, rq: &Request<T>) -> (Sectors, BlkResult) {
+        if !self.bad_blocks.load(Relaxed) {
+            return (rq.sectors(), Ok(()));
+        }
         self.bad_block_check
             .check_bad_blocks(rq.sector(), rq.sectors())
     }

@@ -7,7 +7,10 @@ use crate::{
     config::SystemLimits, //
 };
 use kernel::{
-    block::mq,
+    block::{
+        limits,
+        mq, //
+    },
     cpu,
     page::PAGE_SIZE, //
 };
@@ -27,5 +30,6 @@ pub(crate) fn detect(poll_queues: u32) -> SystemLimits {
             page_size
         },
         min_cached_block_size: cache::SMALLEST_BLOCK,
+        max_zones: limits::max_zones(),
     }
 }

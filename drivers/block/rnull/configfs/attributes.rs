@@ -6,7 +6,8 @@ mod bad_blocks;
 
 use crate::{
     config::settings,
-    device::Device, //
+    device::Device,
+    zoned::Condition, //
 };
 use kernel::{
     c_str,
@@ -44,6 +45,12 @@ macro_rules! attribute {
     (submit_queues $type:ty) => {
         live_attr!(submit_queues: $type, Device::submit_queues, Device::set_submit_queues)
     };
+    (zone_offline) => {
+        zone_attr!(zone_offline, Condition::Offline)
+    };
+    (zone_readonly) => {
+        zone_attr!(zone_readonly, Condition::ReadOnly)
+    };
     ($name:ident $type:ty) => {
         config_attr!($name: $type)
     };
@@ -71,6 +78,15 @@ macro_rules! live_attr {
             |device: &Device, page| $get(device).show(page),
             |device, text| $set(device, <$type>::parse(text)?),
         )
+    };
+}
+
+/// An attribute that takes a sector, whose zone is changed. It is writable while the power is on.
+macro_rules! zone_attr {
+    ($name:ident, $condition:path) => {
+        Attribute::wo(c_str!(stringify!($name)), |device: &Device, text| {
+            device.toggle_zone(|| text.kstrtoull(0), $condition)
+        })
     };
 }
 

@@ -4,6 +4,8 @@
 
 #[path = "../../../../../drivers/block/rnull/config.rs"]
 mod config;
+#[path = "../../../../../drivers/block/rnull/zone_layout.rs"]
+mod zone_layout;
 
 use config::*;
 use proptest::prelude::*;
@@ -11,14 +13,18 @@ use proptest::prelude::*;
 fn limits() -> impl Strategy<Value = SystemLimits> {
     let numbers = (1..9u32, 1..5u32, 0..5u32);
 
-    (numbers, any::<[bool; 2]>()).prop_map(|((cpus, nodes, polls), [large, coarse])| SystemLimits {
-        cpus,
-        nodes,
-        poll_queues: polls,
-        page_size: 4096,
-        max_block_size: if large { 65536 } else { 4096 },
-        min_cached_block_size: if coarse { 4096 } else { 512 },
-    })
+    let zones = prop_oneof![8 => 1..20u32, 8 => Just(1 << 22), 1 => Just(0)];
+    (numbers, any::<[bool; 2]>(), zones).prop_map(
+        |((cpus, nodes, polls), [large, coarse], zones)| SystemLimits {
+            cpus,
+            nodes,
+            poll_queues: polls,
+            page_size: 4096,
+            max_block_size: if large { 65536 } else { 4096 },
+            min_cached_block_size: if coarse { 4096 } else { 512 },
+            max_zones: zones,
+        },
+    )
 }
 
 /// Numbers that matter to some attribute, besides any.
@@ -26,7 +32,35 @@ fn number() -> impl Strategy<Value = u32> {
     prop_oneof![0..12u32, (0..20u32).prop_map(|n| 1 << n), any::<u32>()]
 }
 
+/// Sizes in MiB, for which a disk can have zones.
+fn size() -> impl Strategy<Value = usize> {
+    prop_oneof![0..40usize, (0..64u32).prop_map(|n| 1 << n), any::<usize>()]
+}
+
 fn settings() -> impl Strategy<Value = Config> {
+    (
+        settings_without_zones(),
+        size(),
+        size(),
+        size(),
+        [number(), number(), number(), number()],
+        any::<[bool; 2]>(),
+    )
+        .prop_map(|(c, size, zone, capacity, n, [zoned, full])| Config {
+            size: if zoned { size } else { c.size },
+            zone_append_max_sectors: n[0],
+            zone_capacity: capacity,
+            zone_full: full,
+            zone_max_active: n[1],
+            zone_max_open: n[2],
+            zone_nr_conv: n[3],
+            zone_size: zone,
+            zoned,
+            ..c
+        })
+}
+
+fn settings_without_zones() -> impl Strategy<Value = Config> {
     let numbers = proptest::array::uniform8(number());
     let large = (any::<usize>(), any::<usize>(), 0..4u32, 0..5u32);
     let flags = proptest::array::uniform12(any::<bool>());
@@ -57,7 +91,46 @@ fn settings() -> impl Strategy<Value = Config> {
         submit_queues: n[5],
         use_per_node_hctx: f[4],
         virt_boundary: f[5],
+        zone_append_max_sectors: 0,
+        zone_capacity: 0,
+        zone_full: false,
+        zone_max_active: 0,
+        zone_max_open: 0,
+        zone_nr_conv: 0,
+        zone_size: 0,
+        zoned: false,
     })
+}
+
+/// The bytes in so many MiB.
+fn bytes(mebibytes: usize) -> u128 {
+    (mebibytes as u128) << 20
+}
+
+/// The number of zones of a disk. It has at most so many bytes as an `loff_t` can count, of which
+/// those beyond 2^64 are not counted.
+fn zone_count(c: &Config) -> u128 {
+    let disk = (bytes(c.size) as u64 as u128 / 512).min(i64::MAX as u128 / 512);
+    let zone = bytes(c.zone_size) / 512;
+    (disk + zone - 1) / zone
+}
+
+/// Whether null_blk or the block layer refuses these zones.
+fn zones_refused(c: &Config, limits: &SystemLimits) -> bool {
+    let zone = c.zone_size;
+    let capacity = if c.zone_capacity == 0 {
+        zone
+    } else {
+        c.zone_capacity
+    };
+
+    limits.max_zones == 0
+        || zone.count_ones() != 1
+        || zone > c.size
+        || capacity > zone
+        || (capacity != zone && c.size % zone != 0)
+        || bytes(zone) > 512 << 31
+        || !(1..=u128::from(limits.max_zones)).contains(&zone_count(c))
 }
 
 /// Whether null_blk or the block layer refuses these settings, or a cache with large pages does.
@@ -71,6 +144,7 @@ fn refused(c: &Config, limits: &SystemLimits) -> bool {
         || (c.memory_backed && c.cache_size > 0 && block < limits.min_cached_block_size)
         || (c.max_sectors != 0 && c.max_sectors < 8)
         || (c.max_sectors != 0 && u64::from(c.max_sectors) * 512 < u64::from(block))
+        || (c.zoned && zones_refused(c, limits))
 }
 
 proptest! {
@@ -108,12 +182,17 @@ proptest! {
             let expected = Config {
                 blocking: shown.blocking,
                 cache_size: if c.memory_backed { c.cache_size.min((1 << 44) - 1) } else { 0 },
-                discard: c.discard && c.memory_backed,
+                discard: c.discard && c.memory_backed && !c.zoned,
                 irqmode: c.irqmode.min(2),
                 mbps: c.mbps.min(40960),
                 poll_queues: c.poll_queues.min(m.poll_queues),
                 queue_mode: if c.queue_mode == 0 { 2 } else { c.queue_mode },
                 submit_queues: shown.submit_queues,
+                zone_append_max_sectors: shown.zone_append_max_sectors,
+                zone_capacity: shown.zone_capacity,
+                zone_max_active: shown.zone_max_active,
+                zone_max_open: shown.zone_max_open,
+                zone_nr_conv: shown.zone_nr_conv,
                 ..c
             };
 
@@ -124,8 +203,48 @@ proptest! {
     }
 
     #[test]
+    fn zones_are_those_of_null_blk(mut c in settings(), mut m in limits()) {
+        // Nearly all disks should have zones.
+        (c.zoned, c.queue_mode, c.blocksize, c.max_sectors, c.cache_size) = (true, 2, 1 << (9 + c.blocksize % 4), 0, 0);
+        m.max_zones = m.max_zones.max(8);
+        if c.zone_size > 1 << 20 {
+            (c.zone_size, c.size) = (c.zone_size % 8, c.size % 80);
+        }
+        let Ok(plan) = c.validate(&m) else {
+            return Ok(());
+        };
+        let (shown, zones) = (plan.settings, plan.zones.unwrap());
+        let capacity = if c.zone_capacity == 0 { c.zone_size } else { c.zone_capacity };
+        prop_assert_eq!(shown.zone_capacity, capacity);
+        prop_assert_eq!(u128::from(zones.size()), bytes(c.zone_size) / 512);
+        prop_assert_eq!(u128::from(zones.count()), zone_count(&c));
+        prop_assert_eq!(shown.zone_nr_conv, c.zone_nr_conv.min(zones.count() - 1));
+        prop_assert_eq!(zones.conventional(), shown.zone_nr_conv);
+        // The last zone may be shorter than the capacity of the others.
+        let last = zones.zone(zones.count() - 1).unwrap();
+        prop_assert_eq!(u128::from(last.start + last.len), u128::from(plan.capacity));
+        prop_assert_eq!(u128::from(last.capacity), (bytes(capacity) / 512).min(last.len.into()));
+        // Whole blocks, within a zone.
+        let append = (0..=c.zone_append_max_sectors)
+            .rev()
+            .find(|sectors| u64::from(*sectors) * 512 % u64::from(plan.block_size) == 0)
+            .unwrap();
+        let most = bytes(capacity) / 512;
+        prop_assert_eq!(u128::from(shown.zone_append_max_sectors), u128::from(append).min(most));
+        // A limit as large as the number of zones would never be reached.
+        let sequential = zones.count() - shown.zone_nr_conv;
+        let active = if c.zone_max_active < sequential { c.zone_max_active } else { 0 };
+        let open = match (active, c.zone_max_open) {
+            (0, open) if open >= sequential => 0,
+            (0, open) => open,
+            (active, open) => open.min(active),
+        };
+        prop_assert_eq!((shown.zone_max_active, shown.zone_max_open), (active, open));
+    }
+
+    #[test]
     fn a_size_that_fits_is_the_size(size in 0..1usize << 43, mut c in settings(), m in limits()) {
-        c.size = size;
+        (c.size, c.zoned) = (size, false);
         if let Ok(plan) = c.validate(&m) {
             prop_assert_eq!(plan.capacity, size as u64 * 2048);
         }

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The zones of a zoned disk.
+//!
+//! A request to a sequential zone is handled under the lock of that zone, from the check of the
+//! write pointer to the end of the transfer. A conventional zone has no state and no lock.
+
+mod limits;
+
+mod state;
+
+pub(crate) use state::Condition;
+
+use self::{
+    limits::{
+        with_place,
+        LockedZones,
+        ZoneLimits, //
+    },
+    state::{
+        Limits,
+        ZoneError,
+        ZoneState, //
+    },
+};
+use crate::{
+    backing::Backing,
+    config::ValidatedConfig,
+    slow_path::SlowPath,
+    zone_layout::{
+        Zone,
+        ZoneLayout, //
+    },
+};
+use kernel::{
+    block::{
+        bio::Transfer,
+        mq::{
+            memalloc_noio,
+            Op,
+            Operations,
+            StartedRequest, //
+        },
+        zone::{
+            ZoneCondition,
+            ZoneInfo,
+            ZoneReporter, //
+        },
+        BlkResult,
+        BlkStatus,
+        Sector,
+        Sectors, //
+    },
+    new_mutex,
+    new_spinlock,
+    prelude::*,
+    sync::{
+        lock::{
+            mutex::MutexBackend,
+            spinlock::SpinLockBackend,
+            Guard, //
+        },
+        Mutex,
+        SpinLock, //
+    }, //
+};
+
+/// The byte that is read where a zone was not written.
+const UNWRITTEN: u8 = 0xff;
+
+/// The most bytes that are discarded at once.
+const DISCARD_LEN: u64 = 1 << 30;
+
+/// The zones of a disk.
+pub(crate) struct Zones {
+    layout: ZoneLayout,
+    /// The sequential zones.
+    sequential: KVVec<LockedZone>,
+    /// [`None`] without limits: then no lock is shared by zones.
+    limits: Option<Pin<KBox<SpinLock<ZoneLimits>>>>,
+}
+
+/// The state of a sequential zone.
+enum LockedZone {
+    /// For a disk without data, whose `queue_rq` may be unable to sleep.
+    Spin(Pin<KBox<SpinLock<ZoneState>>>),
+    /// For a disk with data, which may wait for memory.
+    Sleeping(Pin<KBox<Mutex<ZoneState>>>),
+}
+
+impl LockedZone {
+    fn new(state: ZoneState, may_sleep: bool) -> Result<Self> {
+        let flags = GFP_KERNEL | __GFP_NOWARN;
+        Ok(if may_sleep {
+            Self::Sleeping(KBox::pin_init(new_mutex!(state, "LockedZone"), flags)?)
+        } else {
+            Self::Spin(KBox::pin_init(new_spinlock!(state, "LockedZone"), flags)?)
+        })
+    }
+
+    #[inline]
+    fn lock(&self) -> ZoneGuard<'_> {
+        match self {
+            Self::Spin(zone) => ZoneGuard::Spin(zone.lock()),
+            Self::Sleeping(zone) => ZoneGuard::Sleeping(zone.lock()),
+        }
+    }
+}
+
+/// The guard of a [`LockedZone`].
+enum ZoneGuard<'a> {
+    Spin(Guard<'a, ZoneState, SpinLockBackend>),
+    Sleeping(Guard<'a, ZoneState, MutexBackend>),
+}
+
+impl ZoneGuard<'_> {
+    #[inline]
+    fn state(&mut self) -> &mut ZoneState {
+        match self {
+            Self::Spin(guard) => guard,
+            Self::Sleeping(guard) => guard,
+        }
+    }
+}
+
+/// The limits that the zone with a number is subject to.
+pub(crate) struct LimitsOf<'a> {
+    number: u32,
+    zones: &'a Zones,
+}
+
+impl Limits for LimitsOf<'_> {
+    fn exist(&self) -> bool {
+        self.zones.limits.is_some()
+    }
+
+    fn change(&self, from: Condition, to: Condition) -> Result<(), ZoneError> {
+        match &self.zones.limits {
+            Some(limits) => limits.lock().change(self.number, from, to),
+            None => Ok(()),
+        }
+    }
+}
+
+impl LockedZones for Zones {
+    type Limits<'a> = LimitsOf<'a>;
+
+    /// Fails for a conventional zone.
+    #[inline]
+    fn with_locked<R>(
+        &self,
+        number: u32,
+        f: impl FnOnce(&mut ZoneState, &LimitsOf<'_>) -> R,
+    ) -> Result<R, ZoneError> {
+        let limits = LimitsOf {
+            number,
+            zones: self,
+        };
+        let index = number.checked_sub(self.layout.conventional());
+        let zone = index.and_then(|index| self.sequential.get(index as usize));
+        let mut guard = zone.ok_or(ZoneError::Invalid)?.lock();
+        Ok(f(guard.state(), &limits))
+    }
+}
+
+impl From<ZoneError> for BlkStatus {
+    fn from(error: ZoneError) -> Self {
+        match error {
+            ZoneError::TooManyActive => Self::ZONE_ACTIVE_RESOURCE,
+            ZoneError::TooManyOpen => Self::ZONE_OPEN_RESOURCE,
+            ZoneError::Invalid | ZoneError::Victim(_) => Self::IOERR,
+        }
+    }
+}
+
+impl Zones {
+    /// Makes the zones of a disk that is built by `plan`.
+    pub(crate) fn new(plan: &ValidatedConfig, layout: ZoneLayout) -> Result<Self> {
+        let settings = &plan.settings;
+        let flags = GFP_KERNEL | __GFP_NOWARN;
+        let mut sequential = KVVec::with_capacity(layout.sequential() as usize, flags)?;
+        for number in layout.conventional()..layout.count() {
+            let zone = layout.zone(number).ok_or(EINVAL)?;
+            let state = ZoneState::new(zone, settings.zone_full);
+            sequential.push(LockedZone::new(state, settings.memory_backed)?, flags)?;
+        }
+        let limits = match (settings.zone_max_open, settings.zone_max_active) {
+            (0, 0) => None,
+            (open, active) => {
+                let limits = ZoneLimits::new(open, active)?;
+                let limits = new_spinlock!(limits, "Zones::limits");
+                Some(KBox::pin_init(limits, GFP_KERNEL)?)
+            }
+        };
+        Ok(Self {
+            layout,
+            sequential,
+            limits,
+        })
+    }
+
+    /// Returns the number of the zone with a sector, and where it is.
+    fn find(&self, at: Sector) -> Result<(u32, Zone), ZoneError> {
+        let number = self.layout.number(at.0).ok_or(ZoneError::Invalid)?;
+        let zone = self.layout.zone(number).ok_or(ZoneError::Invalid)?;
+        Ok((number, zone))
+    }
+
+    fn is_conventional(&self, number: u32) -> bool {
+        number < self.layout.conventional()
+    }
+
+    /// Handles a request. `transfer` transfers its first sectors, as many as it is told.
+    pub(crate) fn handle<T: Operations>(
+        &self,
+        rq: &mut StartedRequest<T>,
+        slow_path: &SlowPath,
+        backing: &Backing,
+        transfer: impl Fn(&StartedRequest<T>, Sectors) -> BlkResult,
+    ) -> BlkResult {
+        match rq.op() {
+            Op::Read => self.read(rq, slow_path, backing, transfer),
+            op @ (Op::Write | Op::ZoneAppend) => self.write(op, rq, slow_path, transfer),
+            Op::Flush => transfer(rq, Sectors::ZERO),
+            Op::ZoneResetAll => self.reset_all(backing),
+            op @ (Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish | Op::ZoneReset) => {
+                self.manage(op, backing, rq.sector())
+            }
+            _ => self.read(rq, slow_path, backing, transfer),
+        }
+    }
+
+    /// Writes to a zone. The write pointer moves as far as data was written.
+    // Not inlined, nor is `read`: each would pay for the registers that the other needs.
+    #[inline(never)]
+    fn write<T: Operations>(
+        &self,
+        op: Op,
+        rq: &mut StartedRequest<T>,
+        slow_path: &SlowPath,
+        transfer: impl Fn(&StartedRequest<T>, Sectors) -> BlkResult,
+    ) -> BlkResult {
+        let number = self.layout.number(rq.sector().0);
+        let number = number.ok_or(BlkStatus::IOERR)?;
+        trace_write(op, number);
+        let is_append = op == Op::ZoneAppend;
+        if self.is_conventional(number) && !is_append {
+            let (len, status) = slow_path.check_bad_blocks(rq);
+            return transfer(rq, len).and(status);
+        }
+        let zone = self.layout.zone(number).ok_or(BlkStatus::IOERR)?;
+        let at = (!is_append).then(|| self.layout.offset(rq.sector().0));
+        let len = rq.sectors().0;
+        with_place(self, number, |state, limits| {
+            let at = state.begin_write(zone, at, len, limits)?;
+            Ok((|| {
+                if is_append {
+                    // The write pointer is in the zone, with room for the request behind it.
+                    rq.set_append_sector(Sector(zone.start) + Sectors(at))?;
+                }
+                let (len, status) = slow_path.check_bad_blocks(rq);
+                if len != Sectors::ZERO {
+                    transfer(rq, len)?;
+                    state.advance(zone, len.0, limits);
+                }
+                status
+            })())
+        })?
+    }
+
+    /// Reads from a zone.
+    #[inline(never)]
+    fn read<T: Operations>(
+        &self,
+        rq: &StartedRequest<T>,
+        slow_path: &SlowPath,
+        backing: &Backing,
+        transfer: impl Fn(&StartedRequest<T>, Sectors) -> BlkResult,
+    ) -> BlkResult {
+        let number = self.layout.number(rq.sector().0);
+        let number = number.ok_or(BlkStatus::IOERR)?;
+        if self.is_conventional(number) {
+            let (len, status) = slow_path.check_bad_blocks(rq);
+            return transfer(rq, len).and(status);
+        }
+        let at = self.layout.offset(rq.sector().0);
+        self.with_locked(number, |state, _| {
+            state.readable(at, 0)?;
+            let (len, status) = slow_path.check_bad_blocks(rq);
+            if backing.keeps_data() {
+                let written = Sectors(state.readable(at, len.0)?);
+                if written != Sectors::ZERO {
+                    transfer(rq, written)?;
+                }
+                fill_unwritten(rq, written, len);
+            }
+            status
+        })?
+    }
+
+    /// Carries out an operation on the zone that begins at a sector.
+    fn manage(&self, op: Op, backing: &Backing, at: Sector) -> BlkResult {
+        let (number, zone) = self.find(at)?;
+        with_place(self, number, |state, limits| {
+            match op {
+                Op::ZoneOpen => state.open(limits),
+                Op::ZoneClose => state.close(limits),
+                Op::ZoneFinish => state.finish(zone, limits),
+                _ => state.reset(limits),
+            }?;
+            trace_management(op, number, state.condition());
+            Ok(if op == Op::ZoneReset {
+                discard(backing, zone)
+            } else {
+                Ok(())
+            })
+        })?
+    }
+
+    /// Resets all sequential zones but those that failed.
+    fn reset_all(&self, backing: &Backing) -> BlkResult {
+        for number in self.layout.conventional()..self.layout.count() {
+            let zone = self.layout.zone(number).ok_or(BlkStatus::IOERR)?;
+            self.with_locked(number, |state, limits| {
+                if !state.is_reset_with_all() {
+                    return Ok(());
+                }
+                state.reset(limits)?;
+                trace_management(Op::ZoneResetAll, number, state.condition());
+                discard(backing, zone)
+            })??;
+        }
+        Ok(())
+    }
+
+    /// Makes the zone with a sector read-only or offline, or empty if it is just that already.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if there is no such zone, or if it is conventional.
+    pub(crate) fn toggle(&self, backing: &Backing, sector: Sector, failed: Condition) -> Result {
+        let (number, zone) = self.find(sector).map_err(|_| EINVAL)?;
+        // Requests wait for the lock, so memory reclaim must not wait for requests here.
+        let toggled = memalloc_noio(|| {
+            self.with_locked(number, |state, limits| {
+                match state.toggle(failed, limits)? {
+                    true => discard(backing, zone),
+                    false => Ok(()),
+                }
+            })
+        });
+        Ok(toggled.map_err(|_| EINVAL)??)
+    }
+
+    /// Reports the zones that `reporter` asks for.
+    pub(crate) fn report(&self, reporter: &mut ZoneReporter<'_>) -> Result {
+        while let Some(reported) = reporter.next_zone() {
+            let (number, zone) = self.find(reported.start()).map_err(|_| EINVAL)?;
+            trace_report(number);
+            let (condition, write_pointer) = if self.is_conventional(number) {
+                (ZoneCondition::Conventional, None)
+            } else {
+                // The zone is reported without its lock.
+                let state = self.with_locked(number, |state, _| *state);
+                let state = state.map_err(|_| EINVAL)?;
+                let written = state.write_pointer().map(Sectors);
+                (
+                    condition(state.condition()),
+                    written.map(|written| Sector(zone.start) + written),
+                )
+            };
+            reported.report(&ZoneInfo {
+                condition,
+                capacity: Sectors(zone.capacity),
+                write_pointer,
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the condition of a sequential zone as it is reported.
+fn condition(condition: Condition) -> ZoneCondition {
+    match condition {
+        Condition::Empty => ZoneCondition::Empty,
+        Condition::ImplicitlyOpen => ZoneCondition::ImplicitlyOpen,
+        Condition::ExplicitlyOpen => ZoneCondition::ExplicitlyOpen,
+        Condition::Closed => ZoneCondition::Closed,
+        Condition::Full => ZoneCondition::Full,
+        Condition::ReadOnly => ZoneCondition::ReadOnly,
+        Condition::Offline => ZoneCondition::Offline,
+    }
+}
+
+/// Fills the part of a read that is behind the first `written` of `len` sectors.
+fn fill_unwritten<T: Operations>(rq: &StartedRequest<T>, written: Sectors, len: Sectors) {
+    if let Transfer::FromDisk(mut memory) = rq.transfer() {
+        memory.skip_bytes(written.bytes() as u32);
+        memory
+            .take_bytes((len - written).bytes() as u32)
+            .fill(UNWRITTEN);
+    }
+}
+
+/// Discards the data of a zone.
+fn discard(backing: &Backing, zone: Zone) -> BlkResult {
+    let (mut at, mut left) = (Sector(zone.start), Sectors(zone.len).bytes());
+    while left > 0 {
+        let len = left.min(DISCARD_LEN);
+        backing.discard(at, len as u32)?;
+        at += Sectors::from_bytes(len);
+        left -= len;
+    }
+    Ok(())
+}
+
+/// Where a write to a zone would be traced, before it is checked.
+fn trace_write(_op: Op, _number: u32) {}
+
+/// Where an operation on a zone would be traced, when it has succeeded.
+fn trace_management(_op: Op, _number: u32, _condition: Condition) {}
+
+/// Where the report of a zone would be traced.
+fn trace_report(_number: u32) {}
