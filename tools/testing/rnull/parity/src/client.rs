@@ -126,8 +126,7 @@ impl Client {
             ["counts", name] => sysfs::counts(&driver.sysfs(name)),
             ["log", ref text @ ..] => self.log.count(&text.join(" ")),
             ["files", name] => {
-                let mut files = system::names(&path(name));
-                files.retain(|file| !file.starts_with("zone"));
+                let files = system::names(&path(name));
                 join(&files, |file| {
                     format!("{file}:{}", system::mode(&path(name).join(file)))
                 })
