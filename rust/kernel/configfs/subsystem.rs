@@ -14,6 +14,10 @@ use crate::{
     static_lock_class, //
 };
 
+/// The name of a lock class, which must have one address. A literal would be copied to each crate
+/// that uses a subsystem.
+static MUTEX_NAME: &CStr = c"configfs_subsystem";
+
 /// A directory in the root of configfs, which exists until this is dropped.
 ///
 /// While a directory created below it exists, the module that owns it cannot be unloaded. The exit
@@ -100,7 +104,7 @@ impl<D: Group> Subsystem<D> {
         unsafe {
             bindings::__mutex_init(
                 mutex,
-                c"configfs_subsystem".as_char_ptr(),
+                MUTEX_NAME.as_char_ptr(),
                 static_lock_class!().as_ptr(),
             )
         };
