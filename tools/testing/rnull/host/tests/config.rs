@@ -38,26 +38,32 @@ fn size() -> impl Strategy<Value = usize> {
 }
 
 fn settings() -> impl Strategy<Value = Config> {
-    (
-        settings_without_zones(),
-        size(),
-        size(),
-        size(),
-        [number(), number(), number(), number()],
-        any::<[bool; 2]>(),
+    let sizes = (size(), size(), size());
+    let numbers = proptest::array::uniform4(number());
+    let flags = any::<[bool; 3]>();
+
+    (settings_without_zones(), sizes, numbers, flags).prop_map(
+        |(c, (mut size, mut zone, mut capacity), mut n, [zoned, full, small])| {
+            // Mostly a few zones, which a disk can have.
+            if small {
+                zone = 1 << (zone % 5);
+                (size, capacity) = (size % 80, capacity % (zone + 2));
+                n = [n[0], n[1] % 12, n[2] % 12, n[3] % 6];
+            }
+            Config {
+                size: if zoned { size } else { c.size },
+                zone_append_max_sectors: n[0],
+                zone_capacity: capacity,
+                zone_full: full,
+                zone_max_active: n[1],
+                zone_max_open: n[2],
+                zone_nr_conv: n[3],
+                zone_size: zone,
+                zoned,
+                ..c
+            }
+        },
     )
-        .prop_map(|(c, size, zone, capacity, n, [zoned, full])| Config {
-            size: if zoned { size } else { c.size },
-            zone_append_max_sectors: n[0],
-            zone_capacity: capacity,
-            zone_full: full,
-            zone_max_active: n[1],
-            zone_max_open: n[2],
-            zone_nr_conv: n[3],
-            zone_size: zone,
-            zoned,
-            ..c
-        })
 }
 
 fn settings_without_zones() -> impl Strategy<Value = Config> {
