@@ -532,10 +532,15 @@ impl<'a, T: ForeignOwnable, M: Mode<T>> Guard<'a, T, M> {
         }
     }
 
-    /// Creates a state that has walked to `node`. Nothing must have changed since.
+    /// Creates a state that has walked to `node`.
+    ///
+    /// # Safety
+    ///
+    /// [`Self::walk`] has found `node` for `index`, and nothing was changed since.
     #[inline(always)]
-    fn state(&self, index: usize, node: *mut bindings::xa_node) -> State<'a> {
-        State::new(self.xa, index, node)
+    unsafe fn state(&self, index: usize, node: *mut bindings::xa_node) -> State<'a> {
+        // SAFETY: By the safety requirements. The lock is held, so the node is not freed.
+        unsafe { State::new(self.xa, index, node) }
     }
 
     /// Returns the value at `index`.
@@ -630,9 +635,10 @@ impl<'a, T: ForeignOwnable, M: Mode<T>> Guard<'a, T, M> {
                 value,
             });
         }
-        // SAFETY: The lock is held, nothing has changed since the walk, and the old entry is taken
-        // care of below.
-        unsafe { self.state(index, walk.node).put(value) }?;
+        // SAFETY: Nothing has changed since the walk to this index.
+        let mut state = unsafe { self.state(index, walk.node) };
+        // SAFETY: The lock is held, and the old entry is taken care of below.
+        unsafe { state.put(value) }?;
         // SAFETY: By the invariants of `XArray` the entry is null or from `into_foreign`, and it
         // was just replaced. The array, which has callbacks for `T`, exists during `'a`.
         Ok(NonNull::new(old).map(|old| unsafe { M::removed(old) }))
@@ -643,9 +649,10 @@ impl<'a, T: ForeignOwnable, M: Mode<T>> Guard<'a, T, M> {
     pub fn remove(&mut self, index: usize) -> Option<M::Removed<'a>> {
         let walk = self.walk(index);
         let entry = NonNull::new(walk.value)?;
-        // SAFETY: The lock is held by the type invariants, and nothing has changed since the walk.
-        // To remove an entry takes no memory.
-        unsafe { self.state(index, walk.node).store(ptr::null_mut()) };
+        // SAFETY: Nothing has changed since the walk to this index.
+        let mut state = unsafe { self.state(index, walk.node) };
+        // SAFETY: The lock is held by the type invariants. To remove an entry takes no memory.
+        unsafe { state.store(ptr::null_mut()) };
         // SAFETY: By the invariants of `XArray` the entry is from `into_foreign`, and it was just
         // removed. The array, which has callbacks for `T`, exists during `'a`.
         Some(unsafe { M::removed(entry) })
@@ -707,8 +714,10 @@ impl<'g, 'a, T: ForeignOwnable, M: Mode<T>> VacantEntry<'g, 'a, T, M> {
                 value,
             });
         }
+        // SAFETY: By the type invariants the walk to the index has found the node.
+        let mut state = unsafe { self.guard.state(self.index, self.node) };
         // SAFETY: The lock is held by the type invariants, by which there is no entry.
-        unsafe { self.guard.state(self.index, self.node).put(value) }
+        unsafe { state.put(value) }
     }
 
     /// Takes the memory that it takes to insert a value, without waiting for it. So a value can be
@@ -746,7 +755,8 @@ impl<'g, 'a, T: ForeignOwnable, M: Mode<T>> VacantEntry<'g, 'a, T, M> {
         if self.is_reserved {
             return Err(EBUSY);
         }
-        let mut state = self.guard.state(self.index, self.node);
+        // SAFETY: By the type invariants the walk to the index has found the node.
+        let mut state = unsafe { self.guard.state(self.index, self.node) };
         // SAFETY: The function has no requirements.
         let zero = unsafe { bindings::xa_zero_entry() };
         // SAFETY: By the type invariants the lock is held, and there is no entry.
@@ -822,7 +832,9 @@ impl<T: ForeignOwnable, M: Mode<T>> Reservation<'_, T, M> {
     /// Inserts the value.
     pub fn fill(self, value: T) {
         let guard = self.xa.lock();
-        let mut state = guard.state(self.index, guard.walk(self.index).node);
+        let node = guard.walk(self.index).node;
+        // SAFETY: This is what the walk to the index has found.
+        let mut state = unsafe { guard.state(self.index, node) };
         // By the type invariants there is an entry, so no memory is needed.
         // INVARIANT: (of `XArray`) The entry is from `into_foreign`.
         // SAFETY: The lock is held.
@@ -1079,16 +1091,21 @@ struct State<'a> {
 }
 
 impl<'a> State<'a> {
-    /// Creates a state that has walked to `node` on its way to an index. Nothing must have changed
-    /// since.
+    /// Creates a state that has walked to `node` on its way to an index.
+    ///
+    /// # Safety
+    ///
+    /// A walk to `index` has found `node`, and nothing was changed since, nor is before the state
+    /// is used.
     #[inline(always)]
-    fn new<T: ForeignOwnable, M: Mode<T>>(
+    unsafe fn new<T: ForeignOwnable, M: Mode<T>>(
         xa: &'a XArray<T, M>,
         index: usize,
         node: *mut bindings::xa_node,
     ) -> Self {
         let (xa, mut xas) = (xa.xa.get(), MaybeUninit::uninit());
         // SAFETY: The memory is ours to be initialised. The array is by the invariants of `XArray`.
+        // By the safety requirements the node is one of it, or null or `XAS_BOUNDS`.
         unsafe { bindings::xas_init(xas.as_mut_ptr(), xa, index, node) };
         // INVARIANT: It was just initialised.
         Self {
