@@ -49,6 +49,8 @@ pub mod sync {
     pub mod seqcount;
 }
 
+pub mod trace;
+
 mod late_drop;
 
 mod module_pin;

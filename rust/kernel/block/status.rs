@@ -9,7 +9,8 @@
 
 use crate::{
     bindings,
-    prelude::*, //
+    prelude::*,
+    trace::TraceArg, //
 };
 use core::num::NonZeroU8;
 
@@ -117,6 +118,16 @@ pub(crate) fn as_raw(result: BlkResult) -> bindings::blk_status_t {
     match result {
         Ok(()) => bindings::BLK_STS_OK as bindings::blk_status_t,
         Err(status) => status.as_raw(),
+    }
+}
+
+// SAFETY: It is a plain value.
+unsafe impl TraceArg for BlkResult {
+    type Raw = bindings::blk_status_t;
+
+    #[inline]
+    fn into_raw(self) -> bindings::blk_status_t {
+        as_raw(self)
     }
 }
 

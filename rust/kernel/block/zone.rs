@@ -32,6 +32,7 @@ use crate::{
         },
         Srcu, //
     },
+    trace::TraceArg, //
 };
 use core::{
     marker::PhantomData,
@@ -71,6 +72,16 @@ impl ZoneCondition {
             Self::ReadOnly => bindings::blk_zone_cond_BLK_ZONE_COND_READONLY,
             Self::Offline => bindings::blk_zone_cond_BLK_ZONE_COND_OFFLINE,
         }
+    }
+}
+
+// SAFETY: It is a plain value.
+unsafe impl TraceArg for ZoneCondition {
+    type Raw = bindings::blk_zone_cond;
+
+    #[inline]
+    fn into_raw(self) -> bindings::blk_zone_cond {
+        self.as_raw()
     }
 }
 
@@ -228,12 +239,33 @@ pub struct ZoneReporter<'a> {
 }
 
 impl<'a> ZoneReporter<'a> {
+    /// Returns how many zones are still to be reported; zero after an error.
+    pub fn remaining(&self) -> u32 {
+        if self.result.is_err() {
+            return 0;
+        }
+        // The number of zones of a disk fits into an `int`.
+        let on_disk = (self.end - self.next).0.div_ceil(self.zone_size.0) as u32;
+        on_disk.min(self.wanted - self.index)
+    }
+
     /// Returns the next zone that is to be reported. A zone that is not reported is returned again.
     ///
     /// Returns [`None`] if no further zone is wanted, or after an error.
     pub fn next_zone(&mut self) -> Option<UnreportedZone<'_, 'a>> {
         let wanted = self.index < self.wanted && self.next < self.end && self.result.is_ok();
         wanted.then_some(UnreportedZone { reporter: self })
+    }
+}
+
+// SAFETY: By the type invariant, the disk is valid for as long as the reference is. The builder of
+// a disk names it before it asks for zones.
+unsafe impl TraceArg for &ZoneReporter<'_> {
+    type Raw = *mut bindings::gendisk;
+
+    #[inline]
+    fn into_raw(self) -> *mut bindings::gendisk {
+        self.disk.as_ptr()
     }
 }
 

@@ -20,6 +20,7 @@ use crate::{
         Sectors, //
     },
     prelude::*,
+    trace::TraceArg,
     types::Opaque, //
 };
 use core::{
@@ -270,6 +271,17 @@ impl<T: Operations> Request<T> {
         // SAFETY: By the type invariant, a request that the driver owns has a hardware queue, of a
         // disk of this driver. The disk is not removed before the request has ended.
         unsafe { HwQueue::of_request(self.as_raw()) }
+    }
+}
+
+// SAFETY: By the type invariant, the request is owned by the driver for as long as the reference is
+// valid, and belongs to a disk; such a request has a hardware queue.
+unsafe impl<T: Operations> TraceArg for &Request<T> {
+    type Raw = *mut bindings::request;
+
+    #[inline]
+    fn into_raw(self) -> *mut bindings::request {
+        self.as_raw()
     }
 }
 
