@@ -8,7 +8,8 @@ use crate::{
         self,
         Pdu, //
     },
-    poll_list::PollList, //
+    poll_list::PollList,
+    trace, //
 };
 use kernel::{
     block::{
@@ -63,10 +64,13 @@ impl Completion {
     {
         let polled = hw.queue_type() == QueueType::Poll;
         match self {
-            Self::Direct if !polled => match batch {
-                Some(batch) => batch.direct.end(rq, result),
-                None => rq.end(result),
-            },
+            Self::Direct if !polled => {
+                if trace::rq_complete_enabled() {
+                    end_traced(rq, result, batch);
+                } else {
+                    end(rq, result, batch);
+                }
+            }
             Self::Softirq if !polled => {
                 rq.data().set_result(result);
                 rq.complete();
@@ -81,6 +85,33 @@ impl Completion {
             }
         }
     }
+}
+
+/// Ends a request at once, or with the others of its batch.
+#[inline(always)]
+fn end<'q, T>(rq: StartedRequest<T>, result: BlkResult, batch: Option<&mut CompletionBatch<'q, T>>)
+where
+    T: Operations<HwData = HctxData<T>, RequestData = Pdu, Timer = Timer>,
+{
+    match batch {
+        Some(batch) => batch.direct.end(rq, result),
+        None => rq.end(result),
+    }
+}
+
+/// Like [`end`], with the event. Out of line, since an event makes the code around it slower: what
+/// is used after it has to be kept meanwhile.
+#[cold]
+#[inline(never)]
+fn end_traced<'q, T>(
+    rq: StartedRequest<T>,
+    result: BlkResult,
+    batch: Option<&mut CompletionBatch<'q, T>>,
+) where
+    T: Operations<HwData = HctxData<T>, RequestData = Pdu, Timer = Timer>,
+{
+    trace::rq_complete(&rq, result);
+    end(rq, result, batch);
 }
 
 /// The driver's data of a hardware queue: the requests that are completed later.
@@ -172,12 +203,14 @@ where
 /// Completes a request in softirq context.
 pub(crate) fn in_softirq<T: Operations<RequestData = Pdu>>(rq: CompletingRequest<T>) {
     let result = rq.data().result();
+    trace::rq_complete(&rq, result);
     rq.end(result);
 }
 
 /// Completes a request whose timer has expired.
 pub(crate) fn in_timer<T: Operations<RequestData = Pdu>>(rq: StartedRequest<T>) {
     let result = rq.data().result();
+    trace::rq_complete(&rq, result);
     rq.end(result);
 }
 

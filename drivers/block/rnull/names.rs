@@ -43,4 +43,18 @@ macro_rules! module_params {
     };
 }
 
-pub(crate) use {module, module_params, with_name};
+/// [`kernel::tracepoints!`] with the prefix, which is that of the names in `rnull_events.h`.
+#[cfg(not(CONFIG_BLK_DEV_RUST_NULL_DROPIN))]
+macro_rules! tracepoints {
+    ($($lines:tt)*) => {
+        ::kernel::tracepoints! { prefix: rnullb; $($lines)* }
+    };
+}
+#[cfg(CONFIG_BLK_DEV_RUST_NULL_DROPIN)]
+macro_rules! tracepoints {
+    ($($lines:tt)*) => {
+        ::kernel::tracepoints! { prefix: nullb; $($lines)* }
+    };
+}
+
+pub(crate) use {module, module_params, tracepoints, with_name};

@@ -2,6 +2,7 @@
 
 //! The driver's data of a request.
 
+use crate::trace;
 use kernel::{
     block::{
         mq::{
@@ -72,6 +73,7 @@ where
     let mut count = 0;
     while let Some(rq) = requests.pop_front() {
         let result = rq.data().result();
+        trace::rq_complete(&rq, result);
         batch.end(rq, result);
         count += 1;
     }

@@ -2,9 +2,12 @@
 
 //! The requests of a polled hardware queue, until a task polls for them.
 
-use crate::pdu::{
-    self,
-    Pdu, //
+use crate::{
+    pdu::{
+        self,
+        Pdu, //
+    },
+    trace, //
 };
 use kernel::{
     block::{
@@ -62,7 +65,9 @@ impl<T: Operations<RequestData = Pdu>> PollList<T> {
         // The CPU that removes the request from the list owns it.
         let removed = self.requests.lock().remove(rq);
         removed.map(|(rq, action)| {
-            rq.end(Err(BlkStatus::TIMEOUT));
+            let result = Err(BlkStatus::TIMEOUT);
+            trace::rq_complete(&rq, result);
+            rq.end(result);
             action
         })
     }

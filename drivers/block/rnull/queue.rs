@@ -15,6 +15,7 @@ use crate::{
         RequeueBy,
         SlowPath, //
     },
+    trace,
     transfer::transfer,
     zoned::Zones, //
 };
@@ -169,6 +170,7 @@ fn handle_request<'q, C: Context>(
     }
 
     let rq = rq.start();
+    trace::rq_issue(&rq);
     let result = do_transfer(&queue.backing, context, &rq, rq.bytes());
     queue.completion.complete(hw, rq, result, batch);
     Ok(())
@@ -195,6 +197,7 @@ fn handle_request_slow<'q, C: Context>(
     }
 
     let mut rq = rq.start();
+    trace::rq_issue(&rq);
     // A polled request is never lost: it times out unless a task polls for it.
     if lose_it && hw.queue_type() != QueueType::Poll {
         rq.data().set_result(Err(BlkStatus::TIMEOUT));

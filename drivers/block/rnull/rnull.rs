@@ -55,6 +55,8 @@ mod poll_list;
 
 mod pdu;
 
+mod trace;
+
 // Settings and limits.
 mod config;
 

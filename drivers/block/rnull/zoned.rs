@@ -27,6 +27,7 @@ use crate::{
     backing::Backing,
     config::ValidatedConfig,
     slow_path::SlowPath,
+    trace,
     zone_layout::{
         Zone,
         ZoneLayout, //
@@ -222,16 +223,16 @@ impl Zones {
             Op::Read => self.read(rq, slow_path, backing, transfer),
             op @ (Op::Write | Op::ZoneAppend) => self.write(op, rq, slow_path, transfer),
             Op::Flush => transfer(rq, Sectors::ZERO),
-            Op::ZoneResetAll => self.reset_all(backing),
+            Op::ZoneResetAll => self.reset_all(rq, backing),
             op @ (Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish | Op::ZoneReset) => {
-                self.manage(op, backing, rq.sector())
+                self.manage(op, rq, backing)
             }
             _ => self.read(rq, slow_path, backing, transfer),
         }
     }
 
     /// Writes to a zone. The write pointer moves as far as data was written.
-    // Not inlined, nor is `read`: each would pay for the registers that the other needs.
+    // Not inlined, as the other operations: each would pay for the registers that another needs.
     #[inline(never)]
     fn write<T: Operations>(
         &self,
@@ -242,7 +243,9 @@ impl Zones {
     ) -> BlkResult {
         let number = self.layout.number(rq.sector().0);
         let number = number.ok_or(BlkStatus::IOERR)?;
-        trace_write(op, number);
+        if trace::zone_op_enabled() {
+            self.trace_write(rq, number);
+        }
         let is_append = op == Op::ZoneAppend;
         if self.is_conventional(number) && !is_append {
             let (len, status) = slow_path.check_bad_blocks(rq);
@@ -266,6 +269,19 @@ impl Zones {
                 status
             })())
         })?
+    }
+
+    /// Shows a write with the condition of its zone before it.
+    #[cold]
+    fn trace_write<T: Operations>(&self, rq: &StartedRequest<T>, number: u32) {
+        let condition = if self.is_conventional(number) {
+            Ok(ZoneCondition::Conventional)
+        } else {
+            self.with_locked(number, |state, _| reported_condition(state.condition()))
+        };
+        if let Ok(condition) = condition {
+            trace::zone_op(rq, number, condition);
+        }
     }
 
     /// Reads from a zone.
@@ -298,9 +314,15 @@ impl Zones {
         })?
     }
 
-    /// Carries out an operation on the zone that begins at a sector.
-    fn manage(&self, op: Op, backing: &Backing, at: Sector) -> BlkResult {
-        let (number, zone) = self.find(at)?;
+    /// Carries out an operation on the zone that begins at the sector of the request.
+    #[inline(never)]
+    fn manage<T: Operations>(
+        &self,
+        op: Op,
+        rq: &StartedRequest<T>,
+        backing: &Backing,
+    ) -> BlkResult {
+        let (number, zone) = self.find(rq.sector())?;
         with_place(self, number, |state, limits| {
             match op {
                 Op::ZoneOpen => state.open(limits),
@@ -308,7 +330,7 @@ impl Zones {
                 Op::ZoneFinish => state.finish(zone, limits),
                 _ => state.reset(limits),
             }?;
-            trace_management(op, number, state.condition());
+            trace::zone_op(rq, number, reported_condition(state.condition()));
             Ok(if op == Op::ZoneReset {
                 discard(backing, zone)
             } else {
@@ -318,7 +340,8 @@ impl Zones {
     }
 
     /// Resets all sequential zones but those that failed.
-    fn reset_all(&self, backing: &Backing) -> BlkResult {
+    #[inline(never)]
+    fn reset_all<T: Operations>(&self, rq: &StartedRequest<T>, backing: &Backing) -> BlkResult {
         for number in self.layout.conventional()..self.layout.count() {
             let zone = self.layout.zone(number).ok_or(BlkStatus::IOERR)?;
             self.with_locked(number, |state, limits| {
@@ -326,7 +349,7 @@ impl Zones {
                     return Ok(());
                 }
                 state.reset(limits)?;
-                trace_management(Op::ZoneResetAll, number, state.condition());
+                trace::zone_op(rq, number, reported_condition(state.condition()));
                 discard(backing, zone)
             })??;
         }
@@ -354,9 +377,9 @@ impl Zones {
 
     /// Reports the zones that `reporter` asks for.
     pub(crate) fn report(&self, reporter: &mut ZoneReporter<'_>) -> Result {
+        trace::report_zones(reporter);
         while let Some(reported) = reporter.next_zone() {
             let (number, zone) = self.find(reported.start()).map_err(|_| EINVAL)?;
-            trace_report(number);
             let (condition, write_pointer) = if self.is_conventional(number) {
                 (ZoneCondition::Conventional, None)
             } else {
@@ -365,7 +388,7 @@ impl Zones {
                 let state = state.map_err(|_| EINVAL)?;
                 let written = state.write_pointer().map(Sectors);
                 (
-                    condition(state.condition()),
+                    reported_condition(state.condition()),
                     written.map(|written| Sector(zone.start) + written),
                 )
             };
@@ -380,7 +403,7 @@ impl Zones {
 }
 
 /// Returns the condition of a sequential zone as it is reported.
-fn condition(condition: Condition) -> ZoneCondition {
+fn reported_condition(condition: Condition) -> ZoneCondition {
     match condition {
         Condition::Empty => ZoneCondition::Empty,
         Condition::ImplicitlyOpen => ZoneCondition::ImplicitlyOpen,
@@ -413,12 +436,3 @@ fn discard(backing: &Backing, zone: Zone) -> BlkResult {
     }
     Ok(())
 }
-
-/// Where a write to a zone would be traced, before it is checked.
-fn trace_write(_op: Op, _number: u32) {}
-
-/// Where an operation on a zone would be traced, when it has succeeded.
-fn trace_management(_op: Op, _number: u32, _condition: Condition) {}
-
-/// Where the report of a zone would be traced.
-fn trace_report(_number: u32) {}
