@@ -184,7 +184,7 @@ fn handle_request_slow<'q, C: Context>(
 ) -> QueueResult<'q, Null<C>> {
     let (queue, hw, context) = (rq.queue_data(), rq.hw_queue(), rq.context());
     let lose_it = queue.slow_path.should_timeout(&rq);
-    match queue.slow_path.should_requeue() {
+    match queue.slow_path.should_requeue(hw.index()) {
         Some(RequeueBy::BlockLayer) => return Err(rq.reject(BlkStatus::RESOURCE)),
         Some(RequeueBy::Driver) => {
             rq.requeue();

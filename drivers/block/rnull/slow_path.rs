@@ -24,6 +24,7 @@ pub(crate) use fault_inject::{
 
 use self::{
     badblocks::BadBlockCheck,
+    fault_inject::RequeueTurns,
     throttle::Throttle, //
 };
 use crate::config::ValidatedConfig;
@@ -55,6 +56,7 @@ pub(crate) struct SlowPath {
     /// Whether any stage is in use. Bad blocks may be added while the disk is on.
     enabled: Atomic<bool>,
     faults: Arc<Faults>,
+    requeue_turns: RequeueTurns,
     throttle: Option<Pin<KBox<Throttle>>>,
     /// Whether there may be bad blocks.
     bad_blocks: Atomic<bool>,
@@ -81,6 +83,7 @@ impl SlowPath {
                     || plan.zones.is_some(),
             ),
             faults,
+            requeue_turns: RequeueTurns::new()?,
             throttle,
             bad_blocks: Atomic::new(!bad_block_check.is_empty()),
             bad_block_check,
@@ -109,9 +112,10 @@ impl SlowPath {
         self.faults.should_timeout(rq)
     }
 
-    /// Whether a request is to be requeued, and by which side.
-    pub(crate) fn should_requeue(&self) -> Option<RequeueBy> {
-        self.faults.should_requeue()
+    /// Whether a request of the hardware queue with this index is to be requeued, and by whom.
+    pub(crate) fn should_requeue(&self, index: u32) -> Option<RequeueBy> {
+        let requeue = self.faults.should_requeue();
+        requeue.then(|| self.requeue_turns.take(index))
     }
 
     /// Takes the bandwidth that a request needs, or returns the status to reject it with.

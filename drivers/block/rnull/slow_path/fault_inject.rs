@@ -8,6 +8,7 @@ use kernel::{
         Request, //
     },
     configfs::DefaultGroups,
+    cpu,
     fault::{
         Fault,
         FaultSettings, //
@@ -44,8 +45,6 @@ pub(crate) struct Faults {
     timeout: Fault,
     requeue: Fault,
     init_hctx: Fault,
-    /// How many requests were requeued.
-    requeued: Atomic<u32>,
 }
 
 impl Faults {
@@ -58,7 +57,6 @@ impl Faults {
             timeout: Fault::new(c"timeout_inject", &fault_attrs.timeout)?,
             requeue: Fault::new(c"requeue_inject", &fault_attrs.requeue)?,
             init_hctx: Fault::new(c"init_hctx_fault_inject", &fault_attrs.init_hctx)?,
-            requeued: Atomic::new(0),
         })
     }
 
@@ -78,18 +76,38 @@ impl Faults {
         (BUILT_IN && self.timeout.should_fail()) || rq.should_fake_timeout()
     }
 
-    /// Whether to requeue a request. The block layer and the driver do it in turn.
-    pub(super) fn should_requeue(&self) -> Option<RequeueBy> {
-        (BUILT_IN && self.requeue.should_fail()).then(|| {
-            match self.requeued.fetch_add(1, Relaxed) % 2 {
-                0 => RequeueBy::BlockLayer,
-                _ => RequeueBy::Driver,
-            }
-        })
+    /// Whether to requeue a request.
+    pub(super) fn should_requeue(&self) -> bool {
+        BUILT_IN && self.requeue.should_fail()
     }
 
     /// Whether to fail the initialization of a hardware queue.
     pub(super) fn should_fail_init_hctx(&self) -> bool {
         BUILT_IN && self.init_hctx.should_fail()
+    }
+}
+
+/// Whose turn it is to requeue a request of each hardware queue of a disk: that of the block layer
+/// or that of the driver.
+pub(super) struct RequeueTurns(KVec<Atomic<u32>>);
+
+impl RequeueTurns {
+    /// The block layer begins. A queue that is made again, when their number changes, goes on.
+    pub(super) fn new() -> Result<Self> {
+        // There is a queue for each CPU at most, and another one that is polled.
+        let most = if BUILT_IN { 2 * cpu::nr_cpu_ids() } else { 0 };
+        let mut turns = KVec::with_capacity(most as usize, GFP_KERNEL)?;
+        for _ in 0..most {
+            turns.push(Atomic::new(0), GFP_KERNEL)?;
+        }
+        Ok(Self(turns))
+    }
+
+    /// Takes a turn of the hardware queue with this index.
+    pub(super) fn take(&self, index: u32) -> RequeueBy {
+        match self.0.get(index as usize) {
+            Some(turn) if turn.fetch_add(1, Relaxed) % 2 == 1 => RequeueBy::Driver,
+            _ => RequeueBy::BlockLayer,
+        }
     }
 }
