@@ -204,10 +204,11 @@ fn handle_request_slow<'q, C: Context>(
         rq.leave_in_flight();
         return Ok(());
     }
+    let backing = &queue.backing;
     let transfer =
-        |rq: &_, len: Sectors| do_transfer(&queue.backing, context, rq, len.bytes() as u32);
+        move |rq: &_, len: Sectors| do_transfer(backing, context, rq, len.bytes() as u32);
     let result = match &queue.zones {
-        Some(zones) => zones.handle(&mut rq, &queue.slow_path, &queue.backing, transfer),
+        Some(zones) => zones.handle(&mut rq, &queue.slow_path, backing, transfer),
         None => {
             let (len, status) = queue.slow_path.check_bad_blocks(&rq);
             transfer(&rq, len).and(status)

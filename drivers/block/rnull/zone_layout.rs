@@ -97,14 +97,15 @@ impl ZoneLayout {
     /// Returns the number of the zone that has `sector`; [`None`] behind the last zone.
     #[inline]
     pub(crate) fn number(&self, sector: u64) -> Option<u32> {
-        let number = u32::try_from(sector.wrapping_shr(self.shift)).ok()?;
-        (number < self.count).then_some(number)
+        let number = sector.wrapping_shr(self.shift);
+        (number < u64::from(self.count)).then_some(number as u32)
     }
 
     /// Returns the position of `sector` in its zone.
     #[inline]
     pub(crate) fn offset(&self, sector: u64) -> u64 {
-        sector & (self.size - 1)
+        // The size is not zero.
+        sector & self.size.wrapping_sub(1)
     }
 
     /// Returns the zone with this number; [`None`] if there is none.

@@ -13,6 +13,7 @@ pub(crate) use state::Condition;
 
 use self::{
     limits::{
+        until_place,
         with_place,
         LockedZones,
         ZoneLimits, //
@@ -38,6 +39,7 @@ use kernel::{
         bio::Transfer,
         mq::{
             memalloc_noio,
+            Context,
             Op,
             Operations,
             StartedRequest, //
@@ -56,11 +58,6 @@ use kernel::{
     new_spinlock,
     prelude::*,
     sync::{
-        lock::{
-            mutex::MutexBackend,
-            spinlock::SpinLockBackend,
-            Guard, //
-        },
         Mutex,
         SpinLock, //
     }, //
@@ -71,6 +68,9 @@ const UNWRITTEN: u8 = 0xff;
 
 /// The most bytes that are discarded at once.
 const DISCARD_LEN: u64 = 1 << 30;
+
+/// A write needs the place of another zone under the limits.
+struct NoPlace;
 
 /// The zones of a disk.
 pub(crate) struct Zones {
@@ -99,27 +99,14 @@ impl LockedZone {
         })
     }
 
-    #[inline]
-    fn lock(&self) -> ZoneGuard<'_> {
+    /// Calls `f` under the lock. Returns [`None`] for a zone whose lock sleeps, unless that is
+    /// allowed. If it is not, there is code for one kind of lock only.
+    #[inline(always)]
+    fn with<R>(&self, may_sleep: bool, f: impl FnOnce(&mut ZoneState) -> R) -> Option<R> {
         match self {
-            Self::Spin(zone) => ZoneGuard::Spin(zone.lock()),
-            Self::Sleeping(zone) => ZoneGuard::Sleeping(zone.lock()),
-        }
-    }
-}
-
-/// The guard of a [`LockedZone`].
-enum ZoneGuard<'a> {
-    Spin(Guard<'a, ZoneState, SpinLockBackend>),
-    Sleeping(Guard<'a, ZoneState, MutexBackend>),
-}
-
-impl ZoneGuard<'_> {
-    #[inline]
-    fn state(&mut self) -> &mut ZoneState {
-        match self {
-            Self::Spin(guard) => guard,
-            Self::Sleeping(guard) => guard,
+            Self::Spin(zone) => Some(f(&mut zone.lock())),
+            Self::Sleeping(zone) if may_sleep => Some(f(&mut zone.lock())),
+            Self::Sleeping(_) => None,
         }
     }
 }
@@ -135,12 +122,23 @@ impl Limits for LimitsOf<'_> {
         self.zones.limits.is_some()
     }
 
+    #[inline]
     fn change(&self, from: Condition, to: Condition) -> Result<(), ZoneError> {
         match &self.zones.limits {
-            Some(limits) => limits.lock().change(self.number, from, to),
+            Some(limits) => change_under(limits, self.number, from, to),
             None => Ok(()),
         }
     }
+}
+
+#[inline(never)]
+fn change_under(
+    limits: &SpinLock<ZoneLimits>,
+    number: u32,
+    from: Condition,
+    to: Condition,
+) -> Result<(), ZoneError> {
+    limits.lock().change(number, from, to)
 }
 
 impl LockedZones for Zones {
@@ -153,14 +151,11 @@ impl LockedZones for Zones {
         number: u32,
         f: impl FnOnce(&mut ZoneState, &LimitsOf<'_>) -> R,
     ) -> Result<R, ZoneError> {
-        let limits = LimitsOf {
-            number,
-            zones: self,
-        };
-        let index = number.checked_sub(self.layout.conventional());
-        let zone = index.and_then(|index| self.sequential.get(index as usize));
-        let mut guard = zone.ok_or(ZoneError::Invalid)?.lock();
-        Ok(f(guard.state(), &limits))
+        self.with_locked_in(true, number, f)
+    }
+
+    fn take_victim(&self) -> Option<u32> {
+        self.limits.as_ref()?.lock().take_victim()
     }
 }
 
@@ -169,7 +164,7 @@ impl From<ZoneError> for BlkStatus {
         match error {
             ZoneError::TooManyActive => Self::ZONE_ACTIVE_RESOURCE,
             ZoneError::TooManyOpen => Self::ZONE_OPEN_RESOURCE,
-            ZoneError::Invalid | ZoneError::Victim(_) => Self::IOERR,
+            ZoneError::Invalid | ZoneError::NoPlace => Self::IOERR,
         }
     }
 }
@@ -200,6 +195,25 @@ impl Zones {
         })
     }
 
+    /// Like [`Self::with_locked`], for a context that may be unable to sleep. The disk has a lock
+    /// for that then.
+    #[inline(always)]
+    fn with_locked_in<R>(
+        &self,
+        may_sleep: bool,
+        number: u32,
+        f: impl FnOnce(&mut ZoneState, &LimitsOf<'_>) -> R,
+    ) -> Result<R, ZoneError> {
+        let limits = LimitsOf {
+            number,
+            zones: self,
+        };
+        let index = number.checked_sub(self.layout.conventional());
+        let zone = index.and_then(|index| self.sequential.get(index as usize));
+        let result = zone.and_then(|zone| zone.with(may_sleep, |state| f(state, &limits)));
+        result.ok_or(ZoneError::Invalid)
+    }
+
     /// Returns the number of the zone with a sector, and where it is.
     fn find(&self, at: Sector) -> Result<(u32, Zone), ZoneError> {
         let number = self.layout.number(at.0).ok_or(ZoneError::Invalid)?;
@@ -212,62 +226,107 @@ impl Zones {
     }
 
     /// Handles a request. `transfer` transfers its first sectors, as many as it is told.
+    // The operations are not inlined: each would pay for the registers that another needs.
+    #[inline(always)]
     pub(crate) fn handle<T: Operations>(
         &self,
         rq: &mut StartedRequest<T>,
         slow_path: &SlowPath,
         backing: &Backing,
+        transfer: impl Fn(&StartedRequest<T>, Sectors) -> BlkResult + Copy,
+    ) -> BlkResult {
+        let op = rq.op();
+        if op == Op::Write {
+            let result = self.write::<_, false>(rq, slow_path, transfer);
+            result.unwrap_or_else(|_| self.write_with_place::<_, false>(rq, slow_path, transfer))
+        } else if op == Op::Read {
+            self.read(rq, slow_path, backing, transfer)
+        } else if op == Op::ZoneAppend {
+            let result = self.write::<_, true>(rq, slow_path, transfer);
+            result.unwrap_or_else(|_| self.write_with_place::<_, true>(rq, slow_path, transfer))
+        } else {
+            self.handle_other(op, rq, slow_path, backing, transfer)
+        }
+    }
+
+    /// Handles a request that neither reads nor writes.
+    #[inline(never)]
+    fn handle_other<T: Operations>(
+        &self,
+        op: Op,
+        rq: &StartedRequest<T>,
+        slow_path: &SlowPath,
+        backing: &Backing,
         transfer: impl Fn(&StartedRequest<T>, Sectors) -> BlkResult,
     ) -> BlkResult {
-        match rq.op() {
-            Op::Read => self.read(rq, slow_path, backing, transfer),
-            op @ (Op::Write | Op::ZoneAppend) => self.write(op, rq, slow_path, transfer),
+        match op {
             Op::Flush => transfer(rq, Sectors::ZERO),
             Op::ZoneResetAll => self.reset_all(rq, backing),
-            op @ (Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish | Op::ZoneReset) => {
+            Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish | Op::ZoneReset => {
                 self.manage(op, rq, backing)
             }
             _ => self.read(rq, slow_path, backing, transfer),
         }
     }
 
-    /// Writes to a zone. The write pointer moves as far as data was written.
-    // Not inlined, as the other operations: each would pay for the registers that another needs.
+    /// Writes to a zone, at the write pointer for an append. The write pointer moves as far as data
+    /// was written.
+    ///
+    /// # Errors
+    ///
+    /// Nothing is written before another zone is closed.
     #[inline(never)]
-    fn write<T: Operations>(
+    fn write<T: Operations, const APPEND: bool>(
         &self,
-        op: Op,
         rq: &mut StartedRequest<T>,
         slow_path: &SlowPath,
         transfer: impl Fn(&StartedRequest<T>, Sectors) -> BlkResult,
-    ) -> BlkResult {
-        let number = self.layout.number(rq.sector().0);
-        let number = number.ok_or(BlkStatus::IOERR)?;
+    ) -> Result<BlkResult, NoPlace> {
+        let Some(number) = self.layout.number(rq.sector().0) else {
+            return Ok(Err(BlkStatus::IOERR));
+        };
         if trace::zone_op_enabled() {
             self.trace_write(rq, number);
         }
-        let is_append = op == Op::ZoneAppend;
-        if self.is_conventional(number) && !is_append {
+        if self.is_conventional(number) && !APPEND {
             let (len, status) = slow_path.check_bad_blocks(rq);
-            return transfer(rq, len).and(status);
+            return Ok(transfer(rq, len).and(status));
         }
-        let zone = self.layout.zone(number).ok_or(BlkStatus::IOERR)?;
-        let at = (!is_append).then(|| self.layout.offset(rq.sector().0));
-        let len = rq.sectors().0;
-        with_place(self, number, |state, limits| {
-            let at = state.begin_write(zone, at, len, limits)?;
+        let result = self.with_locked_in(T::Context::MAY_SLEEP, number, |state, limits| {
+            let at = (!APPEND).then(|| self.layout.offset(rq.sector().0));
+            let at = state.begin_write(at, rq.sectors().0, limits)?;
             Ok((|| {
-                if is_append {
+                if APPEND {
                     // The write pointer is in the zone, with room for the request behind it.
-                    rq.set_append_sector(Sector(zone.start) + Sectors(at))?;
+                    rq.set_append_sector(Sector(state.zone().start) + Sectors(at))?;
                 }
                 let (len, status) = slow_path.check_bad_blocks(rq);
                 if len != Sectors::ZERO {
                     transfer(rq, len)?;
-                    state.advance(zone, len.0, limits);
+                    state.advance(len.0, limits);
                 }
                 status
             })())
+        });
+        match result {
+            Ok(Ok(result)) => Ok(result),
+            Ok(Err(ZoneError::NoPlace)) => Err(NoPlace),
+            Ok(Err(error)) | Err(error) => Ok(Err(error.into())),
+        }
+    }
+
+    /// Like [`Self::write`], closing other zones as long as that is needed.
+    #[cold]
+    #[inline(never)]
+    fn write_with_place<T: Operations, const APPEND: bool>(
+        &self,
+        rq: &mut StartedRequest<T>,
+        slow_path: &SlowPath,
+        transfer: impl Fn(&StartedRequest<T>, Sectors) -> BlkResult + Copy,
+    ) -> BlkResult {
+        until_place(self, || {
+            let result = self.write::<_, APPEND>(rq, slow_path, transfer);
+            result.map_err(|NoPlace| ZoneError::NoPlace)
         })?
     }
 
@@ -300,7 +359,7 @@ impl Zones {
             return transfer(rq, len).and(status);
         }
         let at = self.layout.offset(rq.sector().0);
-        self.with_locked(number, |state, _| {
+        self.with_locked_in(T::Context::MAY_SLEEP, number, |state, _| {
             state.readable(at, 0)?;
             let (len, status) = slow_path.check_bad_blocks(rq);
             if backing.keeps_data() {
@@ -327,7 +386,7 @@ impl Zones {
             match op {
                 Op::ZoneOpen => state.open(limits),
                 Op::ZoneClose => state.close(limits),
-                Op::ZoneFinish => state.finish(zone, limits),
+                Op::ZoneFinish => state.finish(limits),
                 _ => state.reset(limits),
             }?;
             trace::zone_op(rq, number, reported_condition(state.condition()));

@@ -7,7 +7,7 @@
 //! There is one lock for each zone, and one for the limits. A task holds the lock of one zone at
 //! most, and takes that of the limits only inside it, for as long as it takes to count. A task that
 //! needs the place of another zone therefore unlocks its own, closes the other under the lock of
-//! that, then tries again from the start: see [`with_place`].
+//! that, then tries again from the start: see [`until_place`].
 
 use super::state::{
     Condition,
@@ -61,24 +61,24 @@ impl ZoneLimits {
     ///
     /// null_blk closes another zone only while one more may be active, also for a closed zone,
     /// which is active already.
-    fn check_open(&mut self) -> Result<(), ZoneError> {
+    fn check_open(&self) -> Result<(), ZoneError> {
         if self.max_open == 0 || self.open() < self.max_open {
             return Ok(());
         }
-        if !self.may_activate() {
+        if !self.may_activate() || self.implicitly_open.is_empty() {
             return Err(ZoneError::TooManyOpen);
         }
-        let victim = self.victim().ok_or(ZoneError::TooManyOpen)?;
-        // The next task that needs a place takes that of another zone.
-        self.next_victim = victim.saturating_add(1);
-        Err(ZoneError::Victim(victim))
+        Err(ZoneError::NoPlace)
     }
 
-    /// Returns the zone to close, in turn.
-    fn victim(&self) -> Option<u32> {
+    /// Returns a zone to close: those that are implicitly open in turn, so that the next task that
+    /// needs a place takes that of another zone.
+    pub(crate) fn take_victim(&mut self) -> Option<u32> {
         let behind = self.position(self.next_victim).unwrap_or_else(|at| at);
         let open = &self.implicitly_open;
-        open.get(behind).or_else(|| open.first()).copied()
+        let victim = *open.get(behind).or_else(|| open.first())?;
+        self.next_victim = victim.saturating_add(1);
+        Some(victim)
     }
 
     fn position(&self, zone: u32) -> Result<usize, usize> {
@@ -145,23 +145,38 @@ pub(crate) trait LockedZones {
         number: u32,
         f: impl FnOnce(&mut ZoneState, &Self::Limits<'_>) -> R,
     ) -> Result<R, ZoneError>;
+
+    /// Returns a zone whose place another one may take, if there is one: see
+    /// [`ZoneLimits::take_victim`].
+    fn take_victim(&self) -> Option<u32>;
 }
 
 /// Calls `f` under the lock of a zone, until it has got the place that it needs under the limits.
-///
-/// Each time that `f` fails for want of a place, another zone is closed. Should a third have taken
-/// its place when `f` is called again, then that is a step forward for the task that uses it.
 pub(crate) fn with_place<Z: LockedZones, R>(
     zones: &Z,
     number: u32,
     mut f: impl FnMut(&mut ZoneState, &Z::Limits<'_>) -> Result<R, ZoneError>,
 ) -> Result<R, ZoneError> {
+    until_place(zones, || zones.with_locked(number, &mut f)?)
+}
+
+/// Calls `f`, which is to do something under the lock of a zone, until it has got the place that it
+/// needs under the limits.
+///
+/// Each time that `f` fails for want of a place, another zone is closed. Should a third have taken
+/// its place when `f` is called again, then that is a step forward for the task that uses it.
+pub(crate) fn until_place<Z: LockedZones, R>(
+    zones: &Z,
+    mut f: impl FnMut() -> Result<R, ZoneError>,
+) -> Result<R, ZoneError> {
     loop {
-        match zones.with_locked(number, &mut f)? {
-            Err(ZoneError::Victim(victim)) => {
-                zones.with_locked(victim, |zone, limits| zone.close_victim(limits))?;
-            }
+        match f() {
+            Err(ZoneError::NoPlace) => (),
             result => return result,
+        }
+        // Without a victim, a place has become free meanwhile, or all are taken for good.
+        if let Some(victim) = zones.take_victim() {
+            zones.with_locked(victim, |zone, limits| zone.close_victim(limits))?;
         }
     }
 }

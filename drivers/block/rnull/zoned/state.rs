@@ -44,8 +44,8 @@ pub(crate) enum ZoneError {
     TooManyActive,
     /// Too many zones are open, and none may be closed.
     TooManyOpen,
-    /// Too many zones are open. Closing the implicitly open zone with this number makes room.
-    Victim(u32),
+    /// Too many zones are open. Closing one that is implicitly open makes a place.
+    NoPlace,
 }
 
 /// The limits that a zone is subject to.
@@ -60,6 +60,7 @@ pub(crate) trait Limits {
 /// The state of a sequential zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ZoneState {
+    zone: Zone,
     condition: Condition,
     /// The write pointer. A zone that failed has none.
     written: u64,
@@ -70,15 +71,22 @@ impl ZoneState {
     pub(crate) fn new(zone: Zone, full: bool) -> Self {
         if full {
             Self {
+                zone,
                 condition: Condition::Full,
                 written: zone.capacity,
             }
         } else {
             Self {
+                zone,
                 condition: Condition::Empty,
                 written: 0,
             }
         }
+    }
+
+    /// Returns where the zone is.
+    pub(crate) fn zone(&self) -> Zone {
+        self.zone
     }
 
     /// Returns the condition.
@@ -104,18 +112,18 @@ impl ZoneState {
     #[inline]
     pub(crate) fn begin_write(
         &mut self,
-        zone: Zone,
         at: Option<u64>,
         len: u64,
         limits: &impl Limits,
     ) -> Result<u64, ZoneError> {
         let pointer = self.written;
-        let room = zone.capacity.saturating_sub(pointer);
         let is_open = match self.condition {
             Condition::ImplicitlyOpen | Condition::ExplicitlyOpen => true,
             Condition::Empty | Condition::Closed => false,
             _ => return Err(ZoneError::Invalid),
         };
+        // In these conditions, the write pointer is in front of the capacity.
+        let room = self.zone.capacity.wrapping_sub(pointer);
         if at.unwrap_or(pointer) != pointer || len > room {
             return Err(ZoneError::Invalid);
         }
@@ -131,9 +139,9 @@ impl ZoneState {
     /// [`Self::begin_write`] has succeeded for at least as many, and nothing was done to the zone
     /// since.
     #[inline]
-    pub(crate) fn advance(&mut self, zone: Zone, len: u64, limits: &impl Limits) {
-        self.written = self.written.saturating_add(len).min(zone.capacity);
-        if self.written == zone.capacity {
+    pub(crate) fn advance(&mut self, len: u64, limits: &impl Limits) {
+        self.written = self.written.wrapping_add(len);
+        if self.written == self.zone.capacity {
             // Always succeeds for an open zone.
             let _ = self.change(Condition::Full, limits);
         }
@@ -187,13 +195,13 @@ impl ZoneState {
     /// Makes the zone full, whatever is written to it. As in null_blk, a zone that is not open has
     /// to get a place under the limits for it, and one that is full already keeps its write pointer
     /// if there are limits.
-    pub(crate) fn finish(&mut self, zone: Zone, limits: &impl Limits) -> Result<(), ZoneError> {
+    pub(crate) fn finish(&mut self, limits: &impl Limits) -> Result<(), ZoneError> {
         match self.condition {
             Condition::ReadOnly | Condition::Offline => return Err(ZoneError::Invalid),
             Condition::Full if limits.exist() => return Ok(()),
             _ => self.change(Condition::Full, limits)?,
         }
-        self.written = zone.len;
+        self.written = self.zone.len;
         Ok(())
     }
 

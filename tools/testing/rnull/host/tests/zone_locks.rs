@@ -91,6 +91,10 @@ impl LockedZones for Disk {
         HELD.with(|held| held.set(false));
         Ok(result)
     }
+
+    fn take_victim(&self) -> Option<u32> {
+        self.limits.lock().unwrap().limits.take_victim()
+    }
 }
 
 impl Disk {
@@ -115,10 +119,9 @@ impl Disk {
 
     /// Appends so many sectors.
     fn append(&self, number: u32, len: u64) -> Result<u64, ZoneError> {
-        let zone = self.layout.zone(number).unwrap();
         with_place(self, number, |state, limits| {
-            let at = state.begin_write(zone, None, len, limits)?;
-            state.advance(zone, len, limits);
+            let at = state.begin_write(None, len, limits)?;
+            state.advance(len, limits);
             Ok(at)
         })
     }
@@ -136,8 +139,7 @@ impl Disk {
     }
 
     fn finish(&self, number: u32) -> Result<(), ZoneError> {
-        let zone = self.layout.zone(number).unwrap();
-        with_place(self, number, |state, limits| state.finish(zone, limits))
+        with_place(self, number, |state, limits| state.finish(limits))
     }
 
     fn condition(&self, number: usize) -> Condition {

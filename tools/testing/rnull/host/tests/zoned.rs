@@ -60,6 +60,10 @@ impl LockedZones for Disk {
         self.held.set(0);
         Ok(result)
     }
+
+    fn take_victim(&self) -> Option<u32> {
+        self.limits.as_ref()?.borrow_mut().take_victim()
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -91,20 +95,19 @@ impl Disk {
 
     /// Does a step on a zone. Returns where a write went, or how much can be read.
     fn step(&self, number: u32, step: Step) -> Result<u64, ZoneError> {
-        let zone = self.layout.zone(number).unwrap();
         let write = |at, len, done: u64| {
             let at = with_place(self, number, |state, limits| {
-                state.begin_write(zone, at, len, limits)
+                state.begin_write(at, len, limits)
             })?;
             self.with_locked(number, |state, limits| {
                 if done > 0 {
-                    state.advance(zone, done.min(len), limits);
+                    state.advance(done.min(len), limits);
                 }
             })?;
             Ok(at)
         };
-        let change = |f: fn(&mut ZoneState, Zone, &Counted<'_>) -> Result<(), ZoneError>| {
-            with_place(self, number, |state, limits| f(state, zone, limits)).map(|()| 0)
+        let change = |f: fn(&mut ZoneState, &Counted<'_>) -> Result<(), ZoneError>| {
+            with_place(self, number, |state, limits| f(state, limits)).map(|()| 0)
         };
         let toggle = |failed| {
             with_place(self, number, |state, limits| state.toggle(failed, limits)).map(u64::from)
@@ -116,10 +119,10 @@ impl Disk {
                 write(Some(at), len, done)
             }
             Step::Append(len) => write(None, len, len),
-            Step::Open => change(|state, _, limits| state.open(limits)),
-            Step::Close => change(|state, _, limits| state.close(limits)),
-            Step::Finish => change(|state, zone, limits| state.finish(zone, limits)),
-            Step::Reset => change(|state, _, limits| state.reset(limits)),
+            Step::Open => change(|state, limits| state.open(limits)),
+            Step::Close => change(|state, limits| state.close(limits)),
+            Step::Finish => change(|state, limits| state.finish(limits)),
+            Step::Reset => change(|state, limits| state.reset(limits)),
             Step::ResetAll => {
                 for number in 0..self.layout.count() {
                     self.with_locked(number, |state, limits| {
@@ -337,7 +340,7 @@ proptest! {
                 ZoneError::Invalid => Failure::Io,
                 ZoneError::TooManyOpen => Failure::Open,
                 ZoneError::TooManyActive => Failure::Active,
-                ZoneError::Victim(_) => panic!("a victim is left to the caller"),
+                ZoneError::NoPlace => panic!("a place is left to the caller"),
             });
             prop_assert_eq!(result, expected, "{:?} of zone {}", step, number);
             for (n, zone) in disk.zones.iter().enumerate() {
