@@ -58,6 +58,11 @@ use kernel::{
     new_spinlock,
     prelude::*,
     sync::{
+        lock::{
+            mutex::MutexBackend,
+            spinlock::SpinLockBackend,
+            Guard, //
+        },
         Mutex,
         SpinLock, //
     }, //
@@ -99,14 +104,30 @@ impl LockedZone {
         })
     }
 
-    /// Calls `f` under the lock. Returns [`None`] for a zone whose lock sleeps, unless that is
-    /// allowed. If it is not, there is code for one kind of lock only.
+    /// Locks the zone. Returns [`None`] if its lock sleeps, unless that is allowed. If it is not,
+    /// there is code for one kind of lock only.
     #[inline(always)]
-    fn with<R>(&self, may_sleep: bool, f: impl FnOnce(&mut ZoneState) -> R) -> Option<R> {
+    fn lock(&self, may_sleep: bool) -> Option<ZoneGuard<'_>> {
         match self {
-            Self::Spin(zone) => Some(f(&mut zone.lock())),
-            Self::Sleeping(zone) if may_sleep => Some(f(&mut zone.lock())),
+            Self::Spin(zone) => Some(ZoneGuard::Spin(zone.lock())),
+            Self::Sleeping(zone) if may_sleep => Some(ZoneGuard::Sleeping(zone.lock())),
             Self::Sleeping(_) => None,
+        }
+    }
+}
+
+/// The guard of a [`LockedZone`].
+enum ZoneGuard<'a> {
+    Spin(Guard<'a, ZoneState, SpinLockBackend>),
+    Sleeping(Guard<'a, ZoneState, MutexBackend>),
+}
+
+impl ZoneGuard<'_> {
+    #[inline(always)]
+    fn state(&mut self) -> &mut ZoneState {
+        match self {
+            Self::Spin(guard) => guard,
+            Self::Sleeping(guard) => guard,
         }
     }
 }
@@ -210,8 +231,8 @@ impl Zones {
         };
         let index = number.checked_sub(self.layout.conventional());
         let zone = index.and_then(|index| self.sequential.get(index as usize));
-        let result = zone.and_then(|zone| zone.with(may_sleep, |state| f(state, &limits)));
-        result.ok_or(ZoneError::Invalid)
+        let guard = zone.and_then(|zone| zone.lock(may_sleep));
+        Ok(f(guard.ok_or(ZoneError::Invalid)?.state(), &limits))
     }
 
     /// Returns the number of the zone with a sector, and where it is.
@@ -244,12 +265,14 @@ impl Zones {
         } else if op == Op::ZoneAppend {
             let result = self.write::<_, true>(rq, slow_path, transfer);
             result.unwrap_or_else(|_| self.write_with_place::<_, true>(rq, slow_path, transfer))
+        } else if op == Op::ZoneReset {
+            self.reset(rq, backing)
         } else {
             self.handle_other(op, rq, slow_path, backing, transfer)
         }
     }
 
-    /// Handles a request that neither reads nor writes.
+    /// Handles one of the other requests.
     #[inline(never)]
     fn handle_other<T: Operations>(
         &self,
@@ -262,9 +285,7 @@ impl Zones {
         match op {
             Op::Flush => transfer(rq, Sectors::ZERO),
             Op::ZoneResetAll => self.reset_all(rq, backing),
-            Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish | Op::ZoneReset => {
-                self.manage(op, rq, backing)
-            }
+            Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish => self.manage(op, rq),
             _ => self.read(rq, slow_path, backing, transfer),
         }
     }
@@ -367,34 +388,40 @@ impl Zones {
                 if written != Sectors::ZERO {
                     transfer(rq, written)?;
                 }
-                fill_unwritten(rq, written, len);
+                if written < len {
+                    fill_unwritten(rq, written, len);
+                }
             }
             status
         })?
     }
 
-    /// Carries out an operation on the zone that begins at the sector of the request.
+    /// Opens, closes or finishes the zone that begins at the sector of the request.
     #[inline(never)]
-    fn manage<T: Operations>(
-        &self,
-        op: Op,
-        rq: &StartedRequest<T>,
-        backing: &Backing,
-    ) -> BlkResult {
-        let (number, zone) = self.find(rq.sector())?;
+    fn manage<T: Operations>(&self, op: Op, rq: &StartedRequest<T>) -> BlkResult {
+        let number = self.layout.number(rq.sector().0);
+        let number = number.ok_or(BlkStatus::IOERR)?;
         with_place(self, number, |state, limits| {
             match op {
                 Op::ZoneOpen => state.open(limits),
                 Op::ZoneClose => state.close(limits),
-                Op::ZoneFinish => state.finish(limits),
-                _ => state.reset(limits),
+                _ => state.finish(limits),
             }?;
             trace::zone_op(rq, number, reported_condition(state.condition()));
-            Ok(if op == Op::ZoneReset {
-                discard(backing, zone)
-            } else {
-                Ok(())
-            })
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Resets the zone that begins at the sector of the request, which needs no place.
+    #[inline(never)]
+    fn reset<T: Operations>(&self, rq: &StartedRequest<T>, backing: &Backing) -> BlkResult {
+        let number = self.layout.number(rq.sector().0);
+        let number = number.ok_or(BlkStatus::IOERR)?;
+        self.with_locked_in(T::Context::MAY_SLEEP, number, |state, limits| {
+            state.reset(limits)?;
+            trace::zone_op(rq, number, reported_condition(state.condition()));
+            discard(backing, state.zone())
         })?
     }
 
@@ -402,14 +429,13 @@ impl Zones {
     #[inline(never)]
     fn reset_all<T: Operations>(&self, rq: &StartedRequest<T>, backing: &Backing) -> BlkResult {
         for number in self.layout.conventional()..self.layout.count() {
-            let zone = self.layout.zone(number).ok_or(BlkStatus::IOERR)?;
             self.with_locked(number, |state, limits| {
                 if !state.is_reset_with_all() {
                     return Ok(());
                 }
                 state.reset(limits)?;
                 trace::zone_op(rq, number, reported_condition(state.condition()));
-                discard(backing, zone)
+                discard(backing, state.zone())
             })??;
         }
         Ok(())
@@ -438,24 +464,26 @@ impl Zones {
     pub(crate) fn report(&self, reporter: &mut ZoneReporter<'_>) -> Result {
         trace::report_zones(reporter);
         while let Some(reported) = reporter.next_zone() {
-            let (number, zone) = self.find(reported.start()).map_err(|_| EINVAL)?;
-            let (condition, write_pointer) = if self.is_conventional(number) {
-                (ZoneCondition::Conventional, None)
+            let number = self.layout.number(reported.start().0).ok_or(EINVAL)?;
+            let info = if self.is_conventional(number) {
+                ZoneInfo {
+                    condition: ZoneCondition::Conventional,
+                    capacity: reported.len(),
+                    write_pointer: None,
+                }
             } else {
-                // The zone is reported without its lock.
-                let state = self.with_locked(number, |state, _| *state);
-                let state = state.map_err(|_| EINVAL)?;
-                let written = state.write_pointer().map(Sectors);
-                (
-                    reported_condition(state.condition()),
-                    written.map(|written| Sector(zone.start) + written),
-                )
+                let info = self.with_locked(number, |state, _| {
+                    let written = state.write_pointer().map(Sectors);
+                    ZoneInfo {
+                        condition: reported_condition(state.condition()),
+                        capacity: Sectors(state.zone().capacity),
+                        write_pointer: written.map(|written| reported.start() + written),
+                    }
+                });
+                info.map_err(|_| EINVAL)?
             };
-            reported.report(&ZoneInfo {
-                condition,
-                capacity: Sectors(zone.capacity),
-                write_pointer,
-            })?;
+            // Without the lock.
+            reported.report(&info)?;
         }
         Ok(())
     }
@@ -475,6 +503,7 @@ fn reported_condition(condition: Condition) -> ZoneCondition {
 }
 
 /// Fills the part of a read that is behind the first `written` of `len` sectors.
+#[cold]
 fn fill_unwritten<T: Operations>(rq: &StartedRequest<T>, written: Sectors, len: Sectors) {
     if let Transfer::FromDisk(mut memory) = rq.transfer() {
         memory.skip_bytes(written.bytes() as u32);
@@ -485,7 +514,11 @@ fn fill_unwritten<T: Operations>(rq: &StartedRequest<T>, written: Sectors, len: 
 }
 
 /// Discards the data of a zone.
+#[inline]
 fn discard(backing: &Backing, zone: Zone) -> BlkResult {
+    if !backing.keeps_data() {
+        return Ok(());
+    }
     let (mut at, mut left) = (Sector(zone.start), Sectors(zone.len).bytes());
     while left > 0 {
         let len = left.min(DISCARD_LEN);

@@ -61,6 +61,7 @@ pub enum ZoneCondition {
 }
 
 impl ZoneCondition {
+    #[inline]
     fn as_raw(self) -> bindings::blk_zone_cond {
         match self {
             Self::Conventional => bindings::blk_zone_cond_BLK_ZONE_COND_NOT_WP,
@@ -100,12 +101,13 @@ pub struct ZoneInfo {
 }
 
 impl ZoneInfo {
-    /// Returns the zone as C's structure.
+    /// Fills C's structure for a zone, whose other fields stay zero.
     ///
     /// # Errors
     ///
     /// `EINVAL` if the zone cannot have this capacity or this write pointer.
-    fn as_raw(&self, start: Sector, len: Sectors) -> Result<bindings::blk_zone> {
+    #[inline]
+    fn write_to(&self, zone: &mut bindings::blk_zone, start: Sector, len: Sectors) -> Result {
         use ZoneCondition::*;
 
         let end = start + len;
@@ -131,15 +133,13 @@ impl ZoneInfo {
         } else {
             bindings::blk_zone_type_BLK_ZONE_TYPE_SEQWRITE_REQ
         };
-        Ok(bindings::blk_zone {
-            start: start.0,
-            len: len.0,
-            wp: write_pointer.0,
-            type_: kind as u8,
-            cond: self.condition.as_raw() as u8,
-            capacity: self.capacity.0,
-            ..pin_init::zeroed()
-        })
+        zone.start = start.0;
+        zone.len = len.0;
+        zone.wp = write_pointer.0;
+        zone.type_ = kind as u8;
+        zone.cond = self.condition.as_raw() as u8;
+        zone.capacity = self.capacity.0;
+        Ok(())
     }
 }
 
@@ -234,6 +234,8 @@ pub struct ZoneReporter<'a> {
     index: u32,
     /// The number of zones that C wants.
     wanted: u32,
+    /// What is passed to C.
+    zone: bindings::blk_zone,
     result: Result,
     _call: PhantomData<fn(&'a ()) -> &'a ()>,
 }
@@ -252,6 +254,7 @@ impl<'a> ZoneReporter<'a> {
     /// Returns the next zone that is to be reported. A zone that is not reported is returned again.
     ///
     /// Returns [`None`] if no further zone is wanted, or after an error.
+    #[inline]
     pub fn next_zone(&mut self) -> Option<UnreportedZone<'_, 'a>> {
         let wanted = self.index < self.wanted && self.next < self.end && self.result.is_ok();
         wanted.then_some(UnreportedZone { reporter: self })
@@ -277,11 +280,13 @@ pub struct UnreportedZone<'r, 'a> {
 
 impl UnreportedZone<'_, '_> {
     /// Returns the first sector.
+    #[inline]
     pub fn start(&self) -> Sector {
         self.reporter.next
     }
 
     /// Returns the length: the zone size, or less for the last zone of the disk.
+    #[inline]
     pub fn len(&self) -> Sectors {
         let rest = self.reporter.end - self.reporter.next;
         rest.min(self.reporter.zone_size)
@@ -302,21 +307,24 @@ impl UnreportedZone<'_, '_> {
     /// `EINVAL` if the zone cannot have the capacity or the write pointer of `info`. Other errors
     /// are those of the code that the zone is passed to. After any error the zone report has
     /// failed: no further zone is wanted, and it ends with that error whatever the driver returns.
+    #[inline]
     pub fn report(self, info: &ZoneInfo) -> Result {
         let (start, len) = (self.start(), self.len());
         let Self { reporter } = self;
-        reporter.result = info.as_raw(start, len).and_then(|mut zone| {
-            // SAFETY: By the type invariant of [`ZoneReporter`]. The zone is on the disk, and
-            // `index` is less than the number of zones that C wants.
-            to_result(unsafe {
-                bindings::blk_report_zone(
-                    reporter.disk.as_ptr(),
-                    &mut zone,
-                    reporter.index,
-                    reporter.args,
-                )
-            })
-        });
+        reporter.result = info
+            .write_to(&mut reporter.zone, start, len)
+            .and_then(|()| {
+                // SAFETY: By the type invariant of [`ZoneReporter`]. The zone is on the disk, and
+                // `index` is less than the number of zones that C wants.
+                to_result(unsafe {
+                    bindings::blk_report_zone(
+                        reporter.disk.as_ptr(),
+                        &mut reporter.zone,
+                        reporter.index,
+                        reporter.args,
+                    )
+                })
+            });
         // INVARIANT: If there is no error, the zone was just reported.
         reporter.next += len;
         reporter.index += 1;
@@ -406,6 +414,7 @@ impl ZoneReports {
             next: Sector(sector.0 - sector.0 % self.zone_size.0),
             index: 0,
             wanted,
+            zone: pin_init::zeroed(),
             result: Ok(()),
             _call: PhantomData,
         };
@@ -441,20 +450,27 @@ mod tests {
         }
     }
 
+    /// Returns C's structure for a zone.
+    fn as_raw(info: ZoneInfo) -> Result<bindings::blk_zone> {
+        let mut zone = pin_init::zeroed();
+        info.write_to(&mut zone, START, LEN)?;
+        Ok(zone)
+    }
+
     #[test]
     fn zones_are_those_of_c() -> Result {
-        let open = info(ZoneCondition::ImplicitlyOpen, 15, Some(107)).as_raw(START, LEN)?;
+        let open = as_raw(info(ZoneCondition::ImplicitlyOpen, 15, Some(107)))?;
         assert_eq!(
             (open.start, open.len, open.capacity, open.wp),
             (100, 20, 15, 107)
         );
         assert_eq!((open.type_, open.cond), (2, 2));
-        let conventional = info(ZoneCondition::Conventional, 20, None).as_raw(START, LEN)?;
+        let conventional = as_raw(info(ZoneCondition::Conventional, 20, None))?;
         assert_eq!(
             (conventional.type_, conventional.cond, conventional.wp),
             (1, 0, 120)
         );
-        let offline = info(ZoneCondition::Offline, 15, None).as_raw(START, LEN)?;
+        let offline = as_raw(info(ZoneCondition::Offline, 15, None))?;
         assert_eq!((offline.type_, offline.cond, offline.wp), (2, 15, u64::MAX));
         Ok(())
     }
@@ -476,7 +492,7 @@ mod tests {
             (info(ReadOnly, 15, None), true),
             (info(ReadOnly, 15, Some(100)), false),
         ] {
-            assert_eq!(zone.as_raw(START, LEN).is_ok(), valid);
+            assert_eq!(as_raw(zone).is_ok(), valid);
         }
     }
 }

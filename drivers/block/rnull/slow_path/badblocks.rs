@@ -43,6 +43,8 @@ impl BadBlockCheck {
     }
 
     /// Returns how many of the `len` sectors from `at` on to transfer, and the resulting status.
+    // Out of line: most disks have no bad blocks, and would pay for the registers.
+    #[inline(never)]
     pub(super) fn check_bad_blocks(&self, at: Sector, len: Sectors) -> (Sectors, BlkResult) {
         let Some(bad) = self.table.first(at, len) else {
             return (len, Ok(()));

@@ -99,6 +99,7 @@ impl ZoneState {
         (!self.condition.is_failed()).then_some(self.written)
     }
 
+    #[inline]
     fn change(&mut self, to: Condition, limits: &impl Limits) -> Result<(), ZoneError> {
         limits.change(self.condition, to)?;
         self.condition = to;
@@ -206,6 +207,7 @@ impl ZoneState {
     }
 
     /// Makes the zone empty. Its data is to be discarded then.
+    #[inline]
     pub(crate) fn reset(&mut self, limits: &impl Limits) -> Result<(), ZoneError> {
         if self.condition.is_failed() {
             return Err(ZoneError::Invalid);

@@ -24,8 +24,7 @@ use crate::{
         status, //
         BlkResult,
         BlkStatus,
-        Sector,
-        Sectors,
+        Sector, //
     },
     prelude::*,
     time::Delta, //
@@ -346,13 +345,12 @@ impl<T: Operations> StartedRequest<T> {
         let queue = unsafe { (*self.as_raw()).q };
         // SAFETY: The queue of a request is valid. Its limits do not change while it has a request.
         let zone_size = u64::from(unsafe { (*queue).limits.chunk_sectors });
-        let number = |sector: Sector| sector.0.checked_div(zone_size);
-        // A zone append is not empty.
-        let last = at + (self.sectors() - Sectors(1));
+        // The size is a power of two, or zero for a disk without zones.
+        let in_zone = zone_size.wrapping_sub(1);
         if self.op() != Op::ZoneAppend
-            || number(at).is_none()
-            || number(at) != number(self.sector())
-            || number(last) != number(at)
+            || zone_size == 0
+            || at.0 ^ self.sector().0 > in_zone
+            || self.sectors().0 > zone_size.wrapping_sub(at.0 & in_zone)
         {
             return Err(EINVAL);
         }
