@@ -5,6 +5,9 @@
  *
  * usage: load NAME DEVICE [key=value...]
  *	engine=psync|uring|discard
+ *	engine=reset		resets a zone, whose size is the stride
+ *	engine=report		reports up to 64 zones
+ *	engine=append		appends to a zone, by the module of that name
  *	write=1			else read	sequential=1	else random
  *	bs=BYTES		of an I/O	batch=N		io_uring: I/Os submitted together
  *	stride=BYTES		I/Os begin at multiples of this; default: bs
@@ -24,6 +27,7 @@
 #include <error.h>
 #include <fcntl.h>
 #include <liburing.h>
+#include <linux/blkzoned.h>
 #include <linux/fs.h>
 #include <pthread.h>
 #include <sched.h>
@@ -45,6 +49,8 @@
 #define SEED 0x52b3cull
 /* More pages than first writes take. */
 #define STOCK 8192
+#define SECTOR 512
+#define ZONES 64
 
 static struct {
 	unsigned long write, sequential, bs, stride, batch, poll, count, warm, span, jobs, fill;
@@ -67,6 +73,8 @@ static int fd;
 static char *buffer;
 static uint64_t start, blocks, state;
 static struct io_uring ring;
+static const char *path;
+static int appender = -1;
 
 /* The offset of the next I/O. */
 static uint64_t next_offset(void)
@@ -112,6 +120,42 @@ static void discard_run(unsigned long count)
 
 		check(ioctl(fd, BLKDISCARD, range) ? -errno : 0, "discard");
 	}
+}
+
+static void reset_run(unsigned long count)
+{
+	while (count--) {
+		struct blk_zone_range zone = { next_offset() / SECTOR, want.stride / SECTOR };
+
+		check(ioctl(fd, BLKRESETZONE, &zone) ? -errno : 0, "reset");
+	}
+}
+
+static void report_run(unsigned long count)
+{
+	struct blk_zone_report *report = (void *)buffer;
+
+	while (count--) {
+		report->sector = next_offset() / SECTOR;
+		report->nr_zones = ZONES;
+		check(ioctl(fd, BLKREPORTZONE, report) ? -errno : 0, "report");
+		if (!report->nr_zones)
+			error(1, 0, "no zone was reported");
+	}
+}
+
+static void append_run(unsigned long count)
+{
+	char text[64];
+	int length = snprintf(text, sizeof(text), "%s %llu %lu 90 %lu", path,
+			      (unsigned long long)next_offset() / SECTOR, want.bs / SECTOR, count);
+
+	check(write(appender, text, length) < 0 ? -errno : 0, "append");
+	/* It answers with a position, or with an error. */
+	length = pread(appender, text, sizeof(text) - 1, 0);
+	check(length < 0 ? -errno : 0, "append");
+	text[length] = 0;
+	check(atol(text), "append");
 }
 
 /*
@@ -169,7 +213,11 @@ static void uring_run(unsigned long count)
 static const struct engine {
 	const char *name;
 	void (*run)(unsigned long count);
-} engines[] = { { "psync", psync_run }, { "uring", uring_run }, { "discard", discard_run } };
+} engines[] = {
+	{ "psync", psync_run }, { "uring", uring_run },	  { "discard", discard_run },
+	{ "reset", reset_run }, { "report", report_run }, { "append", append_run },
+};
+
 static const struct engine *engine = engines;
 
 static bool set(const char *key, const char *value)
@@ -239,6 +287,11 @@ static void prepare(const char *device, unsigned int job)
 	memset(buffer, 0x5a, HUGE_PAGE);
 	if (engine->run == uring_run)
 		uring_open();
+	path = device;
+	if (engine->run == append_run) {
+		appender = open("/sys/module/append/parameters/append", O_RDWR);
+		check(appender < 0 ? -errno : 0, "the module append");
+	}
 }
 
 /*

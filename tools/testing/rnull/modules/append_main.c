@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Appends to a zone, which no system call does: "DISK SECTOR SECTORS BYTE", written to the parameter
- * `append`, appends as many sectors of that byte to the zone that begins at SECTOR. The parameter then
- * reads as the position that they were written to, or as a negative error number.
+ * Appends to a zone, which no system call does: "DISK SECTOR SECTORS BYTE [COUNT]", written to the
+ * parameter `append`, appends as many sectors of that byte to the zone that begins at SECTOR, COUNT
+ * times. The parameter then reads as the position that the last were written to, or as a negative error
+ * number.
  */
 #include <linux/bio.h>
 #include <linux/blkdev.h>
@@ -11,23 +12,16 @@
 
 static char answer[32] = "nothing was appended";
 
-static long long append(const char *disk, sector_t sector, unsigned int sectors, int byte)
+static long long append_once(struct block_device *disk, struct page *page, sector_t sector,
+			     unsigned int sectors)
 {
-	struct file *file = bdev_file_open_by_path(disk, BLK_OPEN_READ | BLK_OPEN_WRITE, NULL, NULL);
 	unsigned int pages = DIV_ROUND_UP(sectors << SECTOR_SHIFT, PAGE_SIZE);
 	long long result;
-	struct page *page;
 	struct bio *bio;
 
-	if (IS_ERR(file))
-		return PTR_ERR(file);
-	page = alloc_page(GFP_KERNEL);
-	if (!page || pages > BIO_MAX_VECS) {
-		result = -ENOMEM;
-		goto out;
-	}
-	memset(page_address(page), byte, PAGE_SIZE);
-	bio = bio_alloc(file_bdev(file), pages, REQ_OP_ZONE_APPEND | REQ_SYNC, GFP_KERNEL);
+	if (pages > BIO_MAX_VECS)
+		return -ENOMEM;
+	bio = bio_alloc(disk, pages, REQ_OP_ZONE_APPEND | REQ_SYNC, GFP_KERNEL);
 	bio->bi_iter.bi_sector = sector;
 	while (pages--) {
 		unsigned int len = min(sectors << SECTOR_SHIFT, (unsigned int)PAGE_SIZE);
@@ -39,22 +33,41 @@ static long long append(const char *disk, sector_t sector, unsigned int sectors,
 	if (!result)
 		result = bio->bi_iter.bi_sector;
 	bio_put(bio);
+	return result;
+}
+
+static long long append(const char *disk, sector_t sector, unsigned int sectors, int byte,
+			unsigned int count)
+{
+	struct file *file = bdev_file_open_by_path(disk, BLK_OPEN_READ | BLK_OPEN_WRITE, NULL, NULL);
+	long long result = -ENOMEM;
+	struct page *page;
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	page = alloc_page(GFP_KERNEL);
+	if (!page)
+		goto out;
+	memset(page_address(page), byte, PAGE_SIZE);
+	do {
+		result = append_once(file_bdev(file), page, sector, sectors);
+	} while (result >= 0 && --count);
+	__free_page(page);
 out:
-	if (page)
-		__free_page(page);
 	bdev_fput(file);
 	return result;
 }
 
 static int set_append(const char *text, const struct kernel_param *param)
 {
+	unsigned int sectors, byte, count = 1;
 	unsigned long long sector;
-	unsigned int sectors, byte;
 	char disk[32];
 
-	if (sscanf(text, "%31s %llu %u %u", disk, &sector, &sectors, &byte) != 4 || !sectors)
+	if (sscanf(text, "%31s %llu %u %u %u", disk, &sector, &sectors, &byte, &count) < 4 || !sectors ||
+	    !count)
 		return -EINVAL;
-	snprintf(answer, sizeof(answer), "%lld", append(disk, sector, sectors, byte));
+	snprintf(answer, sizeof(answer), "%lld", append(disk, sector, sectors, byte, count));
 	return 0;
 }
 
