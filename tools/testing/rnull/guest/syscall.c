@@ -7,13 +7,18 @@
  *        syscall fail-nth FIRST STEP CALL -- UNDO -- STATE...
  *
  * CALL, UNDO: put PATH TEXT | load FILE PARAMETERS | mkdir PATH | rmdir PATH | unload MODULE
+ *             write|fua|discard DISK OFFSET BYTES
  * STATE: a pattern of paths | =FILE, for its content | +DISK, which must keep data
  *
  * `fail-nth` repeats a call, each time with another of its allocations failing. A call that fails
- * must leave the state as it was; so must one that succeeds, after UNDO. It prints the number of
- * failures and of allocations, and the errnos. A negative FIRST counts from the end.
+ * must leave the state as it was; so must one that succeeds, after UNDO. An I/O that fails may have
+ * done a part, so it is undone, too. It prints the number of failures and of allocations, and the
+ * errnos. A negative FIRST counts from the end.
  */
 #include <glob.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
 
 #include "util.h"
 
@@ -38,6 +43,33 @@ static long fail_nth_left(void)
 	return atol(text);
 }
 
+static bool is_io(const char *command)
+{
+	return !strcmp(command, "write") || !strcmp(command, "fua") || !strcmp(command, "discard");
+}
+
+/* do_io: an I/O whose Nth allocation fails, if any; a write is of 0x5a. */
+static long do_io(char **words, long nth)
+{
+	uint64_t offset = strtoull(words[2], NULL, 0), bytes = strtoull(words[3], NULL, 0);
+	uint64_t range[2] = { offset, bytes };
+	struct iovec part = { alloc_pages(bytes), bytes };
+	int fd = open_direct(words[1], O_RDWR), saved;
+	long result;
+
+	memset(part.iov_base, 0x5a, bytes);
+	fail_nth(nth);
+	if (!strcmp(words[0], "discard"))
+		result = ioctl(fd, BLKDISCARD, range);
+	else
+		result = pwritev2(fd, &part, 1, offset, strcmp(words[0], "fua") ? 0 : RWF_DSYNC);
+	saved = errno;
+	close(fd);
+	munmap(part.iov_base, bytes);
+	errno = saved;
+	return result;
+}
+
 /* call: makes a system call whose Nth allocation fails, if any; opening a file does not count. */
 static long call(char **words, long nth)
 {
@@ -45,6 +77,8 @@ static long call(char **words, long nth)
 	int fd = -1, saved;
 	long result;
 
+	if (is_io(words[0]))
+		return do_io(words, nth);
 	if (put && !nth)
 		return write_file(words[1], words[2]);
 	if (put || load) {
@@ -202,8 +236,9 @@ static void fail_each(long nth, long step, char **words)
 				strcat(strcat(errnos, " "), said);
 		} else {
 			tolerated++;
-			undo(undoing);
 		}
+		if (result >= 0 || is_io(words[0]))
+			undo(undoing);
 		after = state(seen);
 		compare(before, after, nth, said);
 		free(after);
