@@ -224,9 +224,16 @@ has_module() {
 	return 1
 }
 
+# built SYSTEM NAME: the same; if not, prints the end of the build's log.
+built() {
+	has_module "$@" && return
+	tail -n 15 "$(system "$1")/var/lib/rnull-dkms/$release.log"
+	return 1
+}
+
 # installed_as SYSTEM NAME: dkms, files, modprobe agree.
 installed_as() {
-	check "$1: dkms has built and installed $2" has_module "$1" "$2"
+	check "$1: dkms has built and installed $2" built "$1" "$2"
 	run_in "$1" dkms status >/dev/null
 	check "$1: dkms says so" said "^rnull/.*, $release, x86_64: installed"
 	check "$1: modprobe finds $2 first" grep -q "^updates/dkms/$2.ko.xz:" \
