@@ -998,9 +998,8 @@ impl<'a, T: ForeignOwnable> Iterator for Run<'a, T> {
         self.slot = self.slot.wrapping_add(1);
         // SAFETY: The function may be called for any entry.
         if unsafe { bindings::xa_is_special(entry) } {
-            let index = self.end.wrapping_sub(self.left).wrapping_sub(1);
             // SAFETY: By the type invariants.
-            entry = unsafe { look_up_again(self.xa, index) };
+            entry = unsafe { look_up_before(self.xa, self.end, self.left) };
         }
         // SAFETY: By the type invariants the entry is null, or from `into_foreign` and not freed
         // during `'a`.
@@ -1061,6 +1060,19 @@ unsafe fn look_up_again(xa: *mut bindings::xarray, index: usize) -> *mut c_void 
             return entry;
         }
     }
+}
+
+/// Like [`look_up_again`], for the index that has `left` others between it and `end`.
+///
+/// # Safety
+///
+/// As of [`walk`].
+// A loop that calculates the index does it for each slot.
+#[cold]
+#[inline(never)]
+unsafe fn look_up_before(xa: *mut bindings::xarray, end: usize, left: usize) -> *mut c_void {
+    // SAFETY: By the safety requirements.
+    unsafe { look_up_again(xa, end.wrapping_sub(left).wrapping_sub(1)) }
 }
 
 /// Returns the entry at an index, and the node as in the `xa_node` of an `xa_state`: C's

@@ -440,11 +440,12 @@ impl Store {
             let run = cursor.run(left);
             let count = run.len();
             let whole = from.first(count * PAGE_SIZE).ok_or(EINVAL)?;
-            let missing = Self::write_run(guard, run, &whole)?;
-            let size = count.wrapping_sub(missing) * PAGE_SIZE;
+            let behind = Self::write_run(guard, run, &whole)?;
+            let done = behind.map_or(count, |behind| count.wrapping_sub(behind).wrapping_sub(1));
+            let size = done * PAGE_SIZE;
             range.split_off(size);
             from.split_off(size);
-            if missing > 0 {
+            if done < count {
                 break;
             }
             left -= count;
@@ -452,28 +453,28 @@ impl Store {
         Ok(())
     }
 
-    /// Copies to pages, up to the first that is missing. Returns how many it does not copy to.
+    /// Copies to pages, up to the first that is missing. If one is, returns how many are behind it.
     // A function of its own, so that the loop has the registers to itself.
     #[inline(never)]
     fn write_run(
         guard: &Guard<'_>,
         run: Run<'_, PageBox>,
         from: &MappedBytes<'_, ToDisk>,
-    ) -> Result<usize> {
+    ) -> Result<Option<usize>> {
         // The compiler learns that there are as many chunks.
         let from = from.first(run.len() * PAGE_SIZE).ok_or(EINVAL)?;
         let mut chunks = from.chunks(PAGE_SIZE);
         for page in run {
-            let Some(page) = page else {
-                break;
-            };
             let from = chunks.next().ok_or(EINVAL)?;
+            let Some(page) = page else {
+                return Ok(Some(chunks.len()));
+            };
             let write = page.private().begin_write(guard);
             let done = from.copy_to_folio(page, 0);
             write.end(Sectors::ALL.bits());
             done?;
         }
-        Ok(chunks.len())
+        Ok(None)
     }
 
     /// Copies to a range of blocks of several pages, up to the first that lacks a page.
