@@ -13,7 +13,7 @@ pub(crate) use state::Condition;
 
 use self::{
     limits::{
-        until_place,
+        make_place,
         with_place,
         LockedZones,
         ZoneLimits, //
@@ -216,8 +216,8 @@ impl Zones {
         })
     }
 
-    /// Like [`Self::with_locked`], for a context that may be unable to sleep. The disk has a lock
-    /// for that then.
+    /// Like [`Self::with_locked`], for a context that may be unable to sleep. A disk with data can
+    /// always sleep, so such a context never meets a lock that sleeps.
     #[inline(always)]
     fn with_locked_in<R>(
         &self,
@@ -257,6 +257,9 @@ impl Zones {
         transfer: impl Fn(&StartedRequest<T>, Sectors) -> BlkResult + Copy,
     ) -> BlkResult {
         let op = rq.op();
+        if trace::zone_op_enabled() && matches!(op, Op::Write | Op::ZoneAppend) {
+            self.trace_write(rq);
+        }
         if op == Op::Write {
             let result = self.write::<_, false>(rq, slow_path, transfer);
             result.unwrap_or_else(|_| self.write_with_place::<_, false>(rq, slow_path, transfer))
@@ -306,9 +309,6 @@ impl Zones {
         let Some(number) = self.layout.number(rq.sector().0) else {
             return Ok(Err(BlkStatus::IOERR));
         };
-        if trace::zone_op_enabled() {
-            self.trace_write(rq, number);
-        }
         if self.is_conventional(number) && !APPEND {
             let (len, status) = slow_path.check_bad_blocks(rq);
             return Ok(transfer(rq, len).and(status));
@@ -336,7 +336,7 @@ impl Zones {
         }
     }
 
-    /// Like [`Self::write`], closing other zones as long as that is needed.
+    /// Writes like [`Self::write`] after closing another zone, as long as that is needed.
     #[cold]
     #[inline(never)]
     fn write_with_place<T: Operations, const APPEND: bool>(
@@ -345,15 +345,20 @@ impl Zones {
         slow_path: &SlowPath,
         transfer: impl Fn(&StartedRequest<T>, Sectors) -> BlkResult + Copy,
     ) -> BlkResult {
-        until_place(self, || {
-            let result = self.write::<_, APPEND>(rq, slow_path, transfer);
-            result.map_err(|NoPlace| ZoneError::NoPlace)
-        })?
+        loop {
+            make_place(self)?;
+            if let Ok(result) = self.write::<_, APPEND>(rq, slow_path, transfer) {
+                return result;
+            }
+        }
     }
 
     /// Shows a write with the condition of its zone before it.
     #[cold]
-    fn trace_write<T: Operations>(&self, rq: &StartedRequest<T>, number: u32) {
+    fn trace_write<T: Operations>(&self, rq: &StartedRequest<T>) {
+        let Some(number) = self.layout.number(rq.sector().0) else {
+            return;
+        };
         let condition = if self.is_conventional(number) {
             Ok(ZoneCondition::Conventional)
         } else {
@@ -420,8 +425,9 @@ impl Zones {
         let number = number.ok_or(BlkStatus::IOERR)?;
         self.with_locked_in(T::Context::MAY_SLEEP, number, |state, limits| {
             state.reset(limits)?;
+            discard(backing, state.zone())?;
             trace::zone_op(rq, number, reported_condition(state.condition()));
-            discard(backing, state.zone())
+            Ok(())
         })?
     }
 

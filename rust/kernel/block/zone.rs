@@ -101,7 +101,7 @@ pub struct ZoneInfo {
 }
 
 impl ZoneInfo {
-    /// Fills C's structure for a zone, whose other fields stay zero.
+    /// Fills C's structure for a zone, whose other fields are not touched.
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ impl ZoneInfo {
 /// For `'a`, `disk` is valid, and `args` is what C has passed with it to the running
 /// `report_zones`. If there is no error yet, all zones from the first one that C wants up to
 /// `next`, of which there are `index`, were reported. `next` is the start of a zone, or the end of
-/// the disk.
+/// the disk. `zone_size` is not zero.
 pub struct ZoneReporter<'a> {
     disk: NonNull<bindings::gendisk>,
     args: *mut bindings::blk_report_zones_args,

@@ -94,7 +94,7 @@ pub(super) struct RequeueTurns(KVec<Atomic<u32>>);
 impl RequeueTurns {
     /// The block layer begins. A queue that is made again, when their number changes, goes on.
     pub(super) fn new() -> Result<Self> {
-        // There is a queue for each CPU at most, and another one that is polled.
+        // There is at most one queue for each CPU, and as many polled ones.
         let most = if BUILT_IN { 2 * cpu::nr_cpu_ids() } else { 0 };
         let mut turns = KVec::with_capacity(most as usize, GFP_KERNEL)?;
         for _ in 0..most {

@@ -7,7 +7,7 @@
 //! There is one lock for each zone, and one for the limits. A task holds the lock of one zone at
 //! most, and takes that of the limits only inside it, for as long as it takes to count. A task that
 //! needs the place of another zone therefore unlocks its own, closes the other under the lock of
-//! that, then tries again from the start: see [`until_place`].
+//! that, then tries again from the start: see [`with_place`].
 
 use super::state::{
     Condition,
@@ -72,8 +72,11 @@ impl ZoneLimits {
     }
 
     /// Returns a zone to close: those that are implicitly open in turn, so that the next task that
-    /// needs a place takes that of another zone.
+    /// needs a place takes that of another zone. [`None`] if there is a place by now.
     pub(crate) fn take_victim(&mut self) -> Option<u32> {
+        if self.open() < self.max_open {
+            return None;
+        }
         let behind = self.position(self.next_victim).unwrap_or_else(|at| at);
         let open = &self.implicitly_open;
         let victim = *open.get(behind).or_else(|| open.first())?;
@@ -152,31 +155,26 @@ pub(crate) trait LockedZones {
 }
 
 /// Calls `f` under the lock of a zone, until it has got the place that it needs under the limits.
+///
+/// Each time that `f` fails for want of a place, another zone is closed. Should a third have taken
+/// its place when `f` is called again, then that is a step forward for the task that uses it.
 pub(crate) fn with_place<Z: LockedZones, R>(
     zones: &Z,
     number: u32,
     mut f: impl FnMut(&mut ZoneState, &Z::Limits<'_>) -> Result<R, ZoneError>,
 ) -> Result<R, ZoneError> {
-    until_place(zones, || zones.with_locked(number, &mut f)?)
-}
-
-/// Calls `f`, which is to do something under the lock of a zone, until it has got the place that it
-/// needs under the limits.
-///
-/// Each time that `f` fails for want of a place, another zone is closed. Should a third have taken
-/// its place when `f` is called again, then that is a step forward for the task that uses it.
-pub(crate) fn until_place<Z: LockedZones, R>(
-    zones: &Z,
-    mut f: impl FnMut() -> Result<R, ZoneError>,
-) -> Result<R, ZoneError> {
     loop {
-        match f() {
-            Err(ZoneError::NoPlace) => (),
+        match zones.with_locked(number, &mut f)? {
+            Err(ZoneError::NoPlace) => make_place(zones)?,
             result => return result,
         }
-        // Without a victim, a place has become free meanwhile, or all are taken for good.
-        if let Some(victim) = zones.take_victim() {
-            zones.with_locked(victim, |zone, limits| zone.close_victim(limits))?;
-        }
+    }
+}
+
+/// Closes a zone, if that is still needed, so that another one may be open.
+pub(crate) fn make_place(zones: &impl LockedZones) -> Result<(), ZoneError> {
+    match zones.take_victim() {
+        Some(victim) => zones.with_locked(victim, |zone, limits| zone.close_victim(limits)),
+        None => Ok(()),
     }
 }

@@ -58,6 +58,10 @@ pub(crate) trait Limits {
 }
 
 /// The state of a sequential zone.
+///
+/// # Invariants
+///
+/// The write pointer is in front of the capacity, unless the zone is full, or failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ZoneState {
     zone: Zone,
@@ -123,7 +127,7 @@ impl ZoneState {
             Condition::Empty | Condition::Closed => false,
             _ => return Err(ZoneError::Invalid),
         };
-        // In these conditions, the write pointer is in front of the capacity.
+        // By the type invariant it is in front of the capacity.
         let room = self.zone.capacity.wrapping_sub(pointer);
         if at.unwrap_or(pointer) != pointer || len > room {
             return Err(ZoneError::Invalid);
