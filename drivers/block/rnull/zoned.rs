@@ -298,7 +298,7 @@ impl Zones {
     ///
     /// # Errors
     ///
-    /// Nothing is written before another zone is closed.
+    /// Another zone has to be closed first. Nothing was written then.
     #[inline(never)]
     fn write<T: Operations, const APPEND: bool>(
         &self,
