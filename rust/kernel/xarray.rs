@@ -14,8 +14,8 @@
 //! ```
 //!
 //! To insert a value can take memory. [`XArray::insert`] may wait for it, [`Guard::insert`] may
-//! not. [`XArray::reserve`] takes the memory beforehand. [`VacantEntry::reserve`] does so, too, but
-//! may not wait.
+//! not. [`XArray::reserve`] takes the memory beforehand. [`OccupiedEntry::move_to`] moves a value
+//! to another array, or leaves it where it is.
 //!
 //! The functions of an [`XArray`] in the right column take its lock, as do those of a
 //! [`Reservation`], which takes it also when it is dropped. A task that calls one of them while it
@@ -584,12 +584,14 @@ impl<'a, T: ForeignOwnable, M: Mode<T>> Guard<'a, T, M> {
     #[inline(always)]
     pub fn entry(&mut self, index: usize) -> Entry<'_, 'a, T, M> {
         let walk = self.walk(index);
-        // INVARIANT: The lock is held as long as the guard is borrowed. The entry is not null, and
-        // from `into_foreign` by the invariants of `XArray`.
+        // INVARIANT: This is what the walk has found. The guard, which is borrowed, has the lock.
+        // An entry that is not null is from `into_foreign` by the invariants of `XArray`.
         match NonNull::new(walk.value) {
             Some(entry) => Entry::Occupied(OccupiedEntry {
+                index,
                 entry,
-                _guard: self,
+                node: walk.node,
+                guard: self,
             }),
             None => Entry::Vacant(VacantEntry {
                 index,
@@ -647,15 +649,10 @@ impl<'a, T: ForeignOwnable, M: Mode<T>> Guard<'a, T, M> {
     /// Removes the value at `index`, if there is one.
     #[inline]
     pub fn remove(&mut self, index: usize) -> Option<M::Removed<'a>> {
-        let walk = self.walk(index);
-        let entry = NonNull::new(walk.value)?;
-        // SAFETY: Nothing has changed since the walk to this index.
-        let mut state = unsafe { self.state(index, walk.node) };
-        // SAFETY: The lock is held by the type invariants. To remove an entry takes no memory.
-        unsafe { state.store(ptr::null_mut()) };
-        // SAFETY: By the invariants of `XArray` the entry is from `into_foreign`, and it was just
-        // removed. The array, which has callbacks for `T`, exists during `'a`.
-        Some(unsafe { M::removed(entry) })
+        match self.entry(index) {
+            Entry::Occupied(place) => Some(place.remove()),
+            Entry::Vacant(_) => None,
+        }
     }
 }
 
@@ -671,18 +668,50 @@ pub enum Entry<'g, 'a, T: ForeignOwnable, M: Mode<T> = Rcu> {
 ///
 /// # Invariants
 ///
-/// `entry` is from `T::into_foreign`, and in the array as long as the guard is borrowed.
+/// Nothing changes in the array as long as the guard is borrowed. A walk to `index` since has found
+/// `node` and `entry`, which is from `T::into_foreign`.
 pub struct OccupiedEntry<'g, 'a, T: ForeignOwnable, M: Mode<T> = Rcu> {
+    index: usize,
     entry: NonNull<c_void>,
-    _guard: &'g mut Guard<'a, T, M>,
+    node: *mut bindings::xa_node,
+    guard: &'g mut Guard<'a, T, M>,
 }
 
-impl<T: ForeignOwnable, M: Mode<T>> OccupiedEntry<'_, '_, T, M> {
+impl<'a, T: ForeignOwnable, M: Mode<T>> OccupiedEntry<'_, 'a, T, M> {
     /// Returns the value.
     #[inline(always)]
     pub fn get(&self) -> T::Borrowed<'_> {
         // SAFETY: By the type invariants.
         unsafe { T::borrow(self.entry.as_ptr()) }
+    }
+
+    /// Removes the value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{static_lock_class, xarray::{Entry, Locked, XArray}};
+    ///
+    /// let xa = XArray::<KBox<u8>, Locked>::new(c"example", static_lock_class!());
+    /// let xa = KBox::pin_init(xa, GFP_KERNEL)?;
+    /// xa.insert(3, KBox::new(9, GFP_KERNEL)?, GFP_KERNEL)?;
+    ///
+    /// let mut guard = xa.lock();
+    /// if let Entry::Occupied(place) = guard.entry(3) {
+    ///     assert_eq!(*place.remove(), 9);
+    /// }
+    /// assert!(guard.get(3).is_none());
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[inline]
+    pub fn remove(self) -> M::Removed<'a> {
+        // SAFETY: By the type invariants the walk to the index has found the node.
+        let mut state = unsafe { self.guard.state(self.index, self.node) };
+        // SAFETY: By the type invariants the lock is held. To remove an entry takes no memory.
+        unsafe { state.store(ptr::null_mut()) };
+        // SAFETY: By the type invariants the entry is from `into_foreign`. It was just removed. The
+        // array, which has callbacks for `T`, exists during `'a`.
+        unsafe { M::removed(self.entry) }
     }
 }
 
@@ -797,6 +826,53 @@ impl<T: ForeignOwnable, M: Mode<T>> Drop for ReservedEntry<'_, '_, T, M> {
     fn drop(&mut self) {
         // SAFETY: The lock is held. By the type invariants no value is removed.
         unsafe { self.state.store(ptr::null_mut()) };
+    }
+}
+
+impl<T: ForeignOwnable + Send + 'static> OccupiedEntry<'_, '_, T, Locked> {
+    /// Moves the value to a place in another array, without waiting for memory.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` if there is a reservation, `ENOMEM` if there is no memory at once. The value stays
+    /// where it is.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{static_lock_class, xarray::{Entry, Locked, XArray}};
+    ///
+    /// // Both locks are held at the same time, so each has a class of its own.
+    /// let from = XArray::<KBox<u8>, Locked>::new(c"from", static_lock_class!());
+    /// let to = XArray::<KBox<u8>, Locked>::new(c"to", static_lock_class!());
+    /// let (from, to) = (KBox::pin_init(from, GFP_KERNEL)?, KBox::pin_init(to, GFP_KERNEL)?);
+    /// from.insert(3, KBox::new(9, GFP_KERNEL)?, GFP_KERNEL)?;
+    ///
+    /// let (mut from, mut to) = (from.lock(), to.lock());
+    /// if let (Entry::Occupied(value), Entry::Vacant(place)) = (from.entry(3), to.entry(5)) {
+    ///     value.move_to(place)?;
+    /// }
+    /// assert_eq!(from.get(3), None);
+    /// assert_eq!(to.get(5), Some(&9));
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[inline]
+    pub fn move_to<M: Mode<T>>(self, place: VacantEntry<'_, '_, T, M>) -> Result {
+        if place.is_reserved {
+            return Err(EBUSY);
+        }
+        // SAFETY: By the type invariants the walk to the index has found the node.
+        let mut to = unsafe { place.guard.state(place.index, place.node) };
+        // INVARIANT: (of `XArray`) The entry is from `into_foreign`. Until it is removed below,
+        // both arrays have it. But what uses it in this one holds the lock, or borrows `self`.
+        // SAFETY: By the type invariants the lock is held, and there is no entry.
+        to_result(unsafe { to.store(self.entry.as_ptr()) })?;
+        // SAFETY: By the type invariants the walk to the index has found the node.
+        let mut from = unsafe { self.guard.state(self.index, self.node) };
+        // To remove an entry takes no memory.
+        // SAFETY: By the type invariants the lock is held. The entry belongs to the other array.
+        unsafe { from.store(ptr::null_mut()) };
+        Ok(())
     }
 }
 

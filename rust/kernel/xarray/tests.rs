@@ -62,6 +62,11 @@ mod suite {
         KBox::pin_init(XArray::new(c"tests", static_lock_class!()), GFP_KERNEL)
     }
 
+    /// An array whose lock may be held together with that of another.
+    fn source() -> Result<Pin<KBox<Numbers<Locked>>>> {
+        KBox::pin_init(XArray::new(c"source", static_lock_class!()), GFP_KERNEL)
+    }
+
     fn number(i: usize) -> Result<RcuBox<usize>> {
         Ok(RcuBox::new(i, GFP_KERNEL)?)
     }
@@ -186,7 +191,10 @@ mod suite {
             let error = xa.insert(i, number(1)?, GFP_KERNEL).err();
             assert_eq!(error.map(|error| error.error), Some(EBUSY));
             assert!(xa.remove(i).is_none());
-            let (one, two, four) = (number(1)?, number(2)?, number(4)?);
+            let (one, two, four, five) = (number(1)?, number(2)?, number(4)?, number(5)?);
+            let from = source()?;
+            let mut from = from.lock();
+            from.insert(0, five)?;
             let mut guard = xa.lock();
             assert_eq!(
                 guard.insert(i, one).err().map(|error| error.error),
@@ -199,9 +207,11 @@ mod suite {
             assert_eq!(guard.get(i), None);
             assert_eq!(guard.find(0..=usize::MAX), None);
             assert_eq!(guard.cursor(i).next(), None);
-            if let Entry::Vacant(place) = guard.entry(i) {
-                assert_eq!(place.reserve().err(), Some(EBUSY));
+            if let (Entry::Occupied(value), Entry::Vacant(place)) = (from.entry(0), guard.entry(i))
+            {
+                assert_eq!(value.move_to(place), Err(EBUSY));
             }
+            assert_eq!(from.get(0), Some(&5));
             match guard.entry(i) {
                 Entry::Occupied(_) => return Err(EINVAL),
                 Entry::Vacant(place) => {
@@ -210,6 +220,7 @@ mod suite {
                 }
             }
             drop(guard);
+            drop(from);
             let reader = rcu::read_lock();
             assert_eq!(xa.load(&reader, i), None);
             assert_eq!(xa.find(&reader, 0..=usize::MAX), None);
@@ -261,6 +272,44 @@ mod suite {
             }
             drop(guard);
             assert_eq!(xa.reserve(i, GFP_KERNEL).err(), Some(EBUSY));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_value_moves_between_arrays() -> Result {
+        let (from, to) = (source()?, numbers::<Rcu>()?);
+        for i in [0, 5, 64, 4095, usize::MAX] {
+            from.insert(i, number(i)?, GFP_KERNEL)?;
+            // The node is there, so that the value can be inserted without waiting.
+            to.insert(i ^ 2, number(i ^ 2)?, GFP_KERNEL)?;
+            let (mut from, mut to) = (from.lock(), to.lock());
+            let (Entry::Occupied(value), Entry::Vacant(place)) = (from.entry(i), to.entry(i))
+            else {
+                return Err(EINVAL);
+            };
+            assert_eq!(value.get(), &i);
+            value.move_to(place)?;
+            assert_eq!(from.get(i), None);
+            assert_eq!(to.get(i), Some(&i));
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn an_occupied_entry_is_removed() -> Result {
+        let xa = numbers::<Rcu>()?;
+        for i in BORDERS {
+            xa.insert(i, number(i)?, GFP_KERNEL)?;
+        }
+        for (done, i) in BORDERS.into_iter().enumerate() {
+            let mut guard = xa.lock();
+            let Entry::Occupied(place) = guard.entry(i) else {
+                return Err(EINVAL);
+            };
+            assert_eq!(*place.remove().borrow(), i);
+            let left = BORDERS.into_iter().filter(|i| guard.get(*i).is_some());
+            assert_eq!(left.count(), BORDERS.len() - done - 1);
         }
         Ok(())
     }

@@ -50,7 +50,6 @@ use kernel::{
         Guard,
         Locked,
         Rcu,
-        VacantEntry,
         XArray, //
     },
 };
@@ -98,6 +97,9 @@ pub(crate) struct Memory {
     numbers: XArray<RcuBox<usize>>,
     #[pin]
     values: XArray<KBox<Value>, Locked>,
+    /// Locked after `values`.
+    #[pin]
+    moved: XArray<KBox<Value>, Locked>,
     folio: RcuPtr<FolioBox<State>>,
     number: RcuPtr<RcuBox<[usize; 4]>>,
     count: SeqCount<4>,
@@ -214,6 +216,7 @@ impl Memory {
             folios <- XArray::new(c"adversary_folios", static_lock_class!()),
             numbers <- XArray::new(c"adversary_numbers", static_lock_class!()),
             values <- XArray::new(c"adversary_values", static_lock_class!()),
+            moved <- XArray::new(c"adversary_moved", static_lock_class!()),
             folio: RcuPtr::new(None)?,
             number: RcuPtr::new(Some(RcuBox::new([0; 4], GFP_KERNEL)?))?,
             count: SeqCount::new(0),
@@ -312,8 +315,11 @@ impl Memory {
                 }
             }
             _ => {
-                if let Some(guard) = self.values.try_lock() {
-                    change_values(guard, rng);
+                if let Some(mut guard) = self.values.try_lock() {
+                    change_values(&mut guard, rng);
+                    if let Some(mut moved) = self.moved.try_lock() {
+                        move_values(&mut guard, &mut moved, rng);
+                    }
                 }
             }
         }
@@ -328,7 +334,11 @@ impl Memory {
                 change_folios(self.folios.lock(), &mut batch, rng);
             }
             1 => change_numbers(self.numbers.lock(), rng),
-            2 => change_values(self.values.lock(), rng),
+            2 => {
+                let mut guard = self.values.lock();
+                change_values(&mut guard, rng);
+                move_values(&mut guard, &mut self.moved.lock(), rng);
+            }
             3 | 4 => {
                 if let Ok(folio) = folio(rng) {
                     let _ = self.folios.insert(at, folio, flags(rng));
@@ -598,11 +608,16 @@ fn change_numbers(mut guard: Guard<'_, RcuBox<usize>, Rcu>, rng: &mut Rng) {
                     let _ = guard.insert(at, number);
                 }
             }
-            4 => {
-                if let Entry::Vacant(place) = guard.entry(at) {
-                    reserve(place, at, rng);
+            4 => match guard.entry(at) {
+                Entry::Occupied(place) => {
+                    warn_on!(*place.remove().borrow() != at);
                 }
-            }
+                Entry::Vacant(place) => {
+                    if let Ok(number) = RcuBox::new(at, GFP_NOWAIT) {
+                        let _ = place.insert(number);
+                    }
+                }
+            },
             1 => {
                 if let Ok(number) = RcuBox::new(at, GFP_NOWAIT) {
                     if let Ok(Some(old)) = guard.store(at, number) {
@@ -622,22 +637,8 @@ fn change_numbers(mut guard: Guard<'_, RcuBox<usize>, Rcu>, rng: &mut Rng) {
     }
 }
 
-/// Reserves a place, which is filled, given back, or now and then forgotten.
-fn reserve(place: VacantEntry<'_, '_, RcuBox<usize>, Rcu>, at: usize, rng: &mut Rng) {
-    let Ok(place) = place.reserve() else { return };
-    match rng.below(16) {
-        0 => core::mem::forget(place),
-        1..4 => drop(place),
-        _ => {
-            if let Ok(number) = RcuBox::new(at, GFP_NOWAIT) {
-                place.fill(number);
-            }
-        }
-    }
-}
-
 /// Changes an array that only the lock protects.
-fn change_values(mut guard: Guard<'_, KBox<Value>, Locked>, rng: &mut Rng) {
+fn change_values(guard: &mut Guard<'_, KBox<Value>, Locked>, rng: &mut Rng) {
     for _ in 0..rng.below(8) {
         let at = index(rng);
         match rng.below(6) {
@@ -678,6 +679,32 @@ fn change_values(mut guard: Guard<'_, KBox<Value>, Locked>, rng: &mut Rng) {
                 }
                 let _ = guard.cursor(at).next().map(|value| value.check(at));
             }
+        }
+    }
+}
+
+/// Moves values from one array to another, or back.
+fn move_values<'a>(
+    one: &mut Guard<'a, KBox<Value>, Locked>,
+    other: &mut Guard<'a, KBox<Value>, Locked>,
+    rng: &mut Rng,
+) {
+    for _ in 0..rng.below(8) {
+        let at = index(rng);
+        let (from, to) = if rng.below(2) == 0 {
+            (&mut *one, &mut *other)
+        } else {
+            (&mut *other, &mut *one)
+        };
+        match (from.entry(at), to.entry(at)) {
+            (Entry::Occupied(value), Entry::Vacant(place)) => {
+                if value.move_to(place).is_ok() {
+                    warn_on!(from.get(at).is_some());
+                    warn_on!(to.get(at).is_none());
+                }
+            }
+            (Entry::Occupied(value), Entry::Occupied(_)) => value.remove().check(at),
+            _ => (),
         }
     }
 }
