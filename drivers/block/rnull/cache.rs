@@ -28,7 +28,10 @@ use crate::{
         Sectors,
         GRANULE, //
     },
-    store::Store, //
+    store::{
+        self,
+        Store, //
+    },
 };
 use core::ops::RangeInclusive;
 use kernel::{
@@ -50,12 +53,16 @@ use kernel::{
     },
     xarray::{
         Entry,
-        Locked, //
+        Locked,
+        OccupiedEntry, //
     },
 };
 
 /// The lock of a shard.
 type Guard<'a> = kernel::xarray::Guard<'a, PageBox, Locked>;
+
+/// A page of a shard.
+type CachedPage<'g, 'a> = OccupiedEntry<'g, 'a, PageBox, Locked>;
 
 /// The number of bytes in the smallest logical block that the cache can tell from its neighbours.
 pub(crate) const SMALLEST_BLOCK: u32 = GRANULE as u32;
@@ -118,6 +125,8 @@ pub(crate) struct WriteCache {
     portion: isize,
     /// How much room each shard can have if all of them need it.
     fair_share: isize,
+    /// How many pages are written back at a time.
+    batch: usize,
     /// The shard that has to give up room next.
     victim: Atomic<usize>,
 }
@@ -143,6 +152,8 @@ impl WriteCache {
             // What the shards leave unused is less than 1 MiB, or a quarter of a small cache.
             portion: (fair_share / 4).clamp(1, 4),
             fair_share,
+            // Small enough for others to wait, and not more than a shard may have.
+            batch: fair_share.clamp(1, 16) as usize,
             victim: Atomic::new(0),
         })
     }
@@ -452,7 +463,8 @@ impl WriteCache {
         false
     }
 
-    /// Writes back the next block of a shard. Returns `false` if it has no page.
+    /// Writes back the next block of a shard, or several if they are small. Returns `false` if it
+    /// has no page.
     ///
     /// # Errors
     ///
@@ -473,8 +485,9 @@ impl WriteCache {
         Ok(done.is_some())
     }
 
-    /// Writes back the first block of a shard in a range of indices. Returns the index behind it;
-    /// [`None`] if there is no page.
+    /// Writes back the first block of a shard in a range of indices; if it is a page, then also
+    /// those behind it, up to [`Self::batch`]. Returns the index behind them; [`None`] if there is
+    /// no page.
     ///
     /// # Errors
     ///
@@ -485,35 +498,50 @@ impl WriteCache {
         indices: RangeInclusive<usize>,
         block_pages: usize,
     ) -> Result<Option<usize>, Lack> {
-        let Some((index, cached)) = locked.guard.find(indices) else {
+        let end = *indices.end();
+        let Some((first, _)) = locked.guard.find(indices) else {
             return Ok(None);
         };
-        let index = index & !(block_pages - 1);
-        let behind = Some(index + block_pages);
-        let page = pages::number(locked.number, index);
+        let first = first & !(block_pages - 1);
+        let page = pages::number(locked.number, first);
         if block_pages > 1 {
             self.write_back_block(locked, page, block_pages)?;
-            return Ok(behind);
+            return Ok(Some(first + block_pages));
         }
-        if pages::sectors(cached) != Sectors::NONE {
-            let mut store = self.store.lock(page);
-            match store.entry(pages::index(page)) {
-                // The cache gives the page away once the store has room for it.
-                Entry::Vacant(place) => {
-                    let place = place.reserve().map_err(|_| Lack::StoreMemory(page))?;
-                    if let Some(cached) = locked.guard.remove(index) {
-                        place.fill(cached);
+        // The pages of a shard of the cache are in one shard of the store.
+        let mut store = self.store.lock(page);
+        let mut behind = first;
+        while behind <= end && behind - first < self.batch {
+            let Entry::Occupied(cached) = locked.guard.entry(behind) else {
+                break;
+            };
+            if !Self::move_page(&mut store, behind, cached) {
+                break;
+            }
+            behind += 1;
+        }
+        if behind == first {
+            return Err(Lack::StoreMemory(page));
+        }
+        add(&locked.share.count, -((behind - first) as isize));
+        Ok(Some(behind))
+    }
+
+    /// Moves a page to the store. Returns whether there was memory for it.
+    #[inline(always)]
+    fn move_page(store: &mut store::Guard<'_>, index: usize, cached: CachedPage<'_, '_>) -> bool {
+        if pages::sectors(cached.get()) != Sectors::NONE {
+            match store.entry(index) {
+                Entry::Vacant(place) => return cached.move_to(place).is_ok(),
+                Entry::Occupied(place) => {
+                    if pages::merge(&place, place.get(), cached.get()).is_err() {
+                        return false;
                     }
-                    add(&locked.share.count, -1);
-                    return Ok(behind);
                 }
-                Entry::Occupied(place) => pages::merge(&place, place.get(), cached)
-                    .map_err(|_| Lack::StoreMemory(page))?,
             }
         }
-        drop(locked.guard.remove(index));
-        add(&locked.share.count, -1);
-        Ok(behind)
+        drop(cached.remove());
+        true
     }
 
     /// Moves a block to the store, as far as the cache has it.

@@ -54,7 +54,7 @@ use kernel::{
 };
 
 /// The lock of a shard.
-type Guard<'a> = kernel::xarray::Guard<'a, PageBox, Rcu>;
+pub(crate) type Guard<'a> = kernel::xarray::Guard<'a, PageBox, Rcu>;
 
 /// A page that was removed. Readers may have found it before.
 type RemovedPage<'a> = Removed<'a, PageBox>;
