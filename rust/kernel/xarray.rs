@@ -52,7 +52,6 @@ use core::{
     marker::PhantomData,
     mem::{
         self,
-        ManuallyDrop,
         MaybeUninit, //
     },
     ops::RangeInclusive,
@@ -747,85 +746,6 @@ impl<'g, 'a, T: ForeignOwnable, M: Mode<T>> VacantEntry<'g, 'a, T, M> {
         let mut state = unsafe { self.guard.state(self.index, self.node) };
         // SAFETY: The lock is held by the type invariants, by which there is no entry.
         unsafe { state.put(value) }
-    }
-
-    /// Takes the memory that it takes to insert a value, without waiting for it. So a value can be
-    /// made, or taken from elsewhere, once it is known that it can be inserted.
-    ///
-    /// # Errors
-    ///
-    /// [`EBUSY`] if there is a reservation, [`ENOMEM`] if there is no memory at once.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use kernel::{static_lock_class, xarray::{Entry, Locked, XArray}};
-    ///
-    /// // Both locks are held at the same time, so each has a class of its own.
-    /// let from = XArray::<KBox<u8>, Locked>::new(c"from", static_lock_class!());
-    /// let to = XArray::<KBox<u8>, Locked>::new(c"to", static_lock_class!());
-    /// let (from, to) = (KBox::pin_init(from, GFP_KERNEL)?, KBox::pin_init(to, GFP_KERNEL)?);
-    /// from.insert(3, KBox::new(9, GFP_KERNEL)?, GFP_KERNEL)?;
-    ///
-    /// // The value moves, or it stays where it is.
-    /// let (mut from, mut to) = (from.lock(), to.lock());
-    /// if let Entry::Vacant(place) = to.entry(5) {
-    ///     let place = place.reserve()?;
-    ///     if let Some(value) = from.remove(3) {
-    ///         place.fill(value);
-    ///     }
-    /// }
-    /// assert_eq!(from.get(3), None);
-    /// assert_eq!(to.get(5), Some(&9));
-    /// # Ok::<(), Error>(())
-    /// ```
-    #[inline]
-    pub fn reserve(self) -> Result<ReservedEntry<'g, 'a, T, M>> {
-        if self.is_reserved {
-            return Err(EBUSY);
-        }
-        // SAFETY: By the type invariants the walk to the index has found the node.
-        let mut state = unsafe { self.guard.state(self.index, self.node) };
-        // SAFETY: The function has no requirements.
-        let zero = unsafe { bindings::xa_zero_entry() };
-        // SAFETY: By the type invariants the lock is held, and there is no entry.
-        to_result(unsafe { state.store(zero) })?;
-        // INVARIANT: The entry was just stored, and nothing else changes.
-        Ok(ReservedEntry {
-            state,
-            _guard: self.guard,
-        })
-    }
-}
-
-/// A place that a value can be inserted into without memory. Dropping it gives the memory back.
-///
-/// # Invariants
-///
-/// Nothing changes in the array as long as the guard is borrowed. `state` has stored
-/// `XA_ZERO_ENTRY` since, which is the entry.
-#[must_use = "dropping it gives the reservation back"]
-pub struct ReservedEntry<'g, 'a, T: ForeignOwnable, M: Mode<T> = Rcu> {
-    state: State<'a>,
-    _guard: &'g mut Guard<'a, T, M>,
-}
-
-impl<T: ForeignOwnable, M: Mode<T>> ReservedEntry<'_, '_, T, M> {
-    /// Inserts the value.
-    #[inline]
-    pub fn fill(self, value: T) {
-        let mut this = ManuallyDrop::new(self);
-        // By the type invariants there is an entry, so no memory is needed.
-        // INVARIANT: (of `XArray`) The entry is from `into_foreign`.
-        // SAFETY: The lock is held.
-        unsafe { this.state.store(into_entry(value)) };
-    }
-}
-
-impl<T: ForeignOwnable, M: Mode<T>> Drop for ReservedEntry<'_, '_, T, M> {
-    fn drop(&mut self) {
-        // SAFETY: The lock is held. By the type invariants no value is removed.
-        unsafe { self.state.store(ptr::null_mut()) };
     }
 }
 

@@ -242,41 +242,6 @@ mod suite {
     }
 
     #[test]
-    fn a_reserved_entry_is_filled_or_given_back() -> Result {
-        for i in [0, 5, 64, usize::MAX] {
-            let xa = numbers::<Rcu>()?;
-            let one = number(1)?;
-            let mut guard = xa.lock();
-            for fill in [false, true] {
-                let Entry::Vacant(place) = guard.entry(i) else {
-                    return Err(EINVAL);
-                };
-                let place = place.reserve()?;
-                let reader = rcu::read_lock();
-                assert_eq!(xa.load(&reader, i), None);
-                assert_eq!(xa.cursor(&reader, i).next(), None);
-                if fill {
-                    place.fill(one);
-                    assert_eq!(xa.load(&reader, i), Some(&1));
-                    break;
-                }
-                drop(place);
-                assert_eq!(guard.find(0..=usize::MAX), None);
-            }
-            assert!(matches!(guard.entry(i), Entry::Occupied(_)));
-            drop(guard.remove(i));
-            assert_eq!(guard.find(0..=usize::MAX), None);
-            // What was forgotten stays reserved.
-            if let Entry::Vacant(place) = guard.entry(i) {
-                mem::forget(place.reserve()?);
-            }
-            drop(guard);
-            assert_eq!(xa.reserve(i, GFP_KERNEL).err(), Some(EBUSY));
-        }
-        Ok(())
-    }
-
-    #[test]
     fn a_value_moves_between_arrays() -> Result {
         let (from, to) = (source()?, numbers::<Rcu>()?);
         for i in [0, 5, 64, 4095, usize::MAX] {
