@@ -12,7 +12,7 @@
  *
  * `fail-nth` repeats a call, each time with another of its allocations failing. A call that fails
  * must leave the state as it was; so must one that succeeds, after UNDO. An I/O that fails may have
- * done a part, so it is undone, too. It prints the number of failures and of allocations, and the
+ * done a part, so it is undone, too. What a write that succeeds has written must be there. It prints the number of failures and of allocations, and the
  * errnos. A negative FIRST counts from the end.
  */
 #include <glob.h>
@@ -68,6 +68,20 @@ static long do_io(char **words, long nth)
 	munmap(part.iov_base, bytes);
 	errno = saved;
 	return result;
+}
+
+/* check_written: ends the program unless the first bytes of a write that succeeded are there. */
+static void check_written(char **words, long bytes)
+{
+	unsigned char *buffer = alloc_pages(bytes);
+	int fd = open_direct(words[1], O_RDONLY);
+
+	if (pread(fd, buffer, bytes, strtoull(words[2], NULL, 0)) != bytes)
+		die("%s cannot be read: %s", words[1], verdict(-1));
+	if (buffer[0] != 0x5a || memcmp(buffer, buffer + 1, bytes - 1))
+		die("%s has lost what was written in spite of an allocation that failed", words[1]);
+	close(fd);
+	munmap(buffer, bytes);
 }
 
 /* call: makes a system call whose Nth allocation fails, if any; opening a file does not count. */
@@ -236,6 +250,8 @@ static void fail_each(long nth, long step, char **words)
 				strcat(strcat(errnos, " "), said);
 		} else {
 			tolerated++;
+			if (is_io(words[0]) && result)
+				check_written(words, result);
 		}
 		if (result >= 0 || is_io(words[0]))
 			undo(undoing);
