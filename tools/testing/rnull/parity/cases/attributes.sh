@@ -2,11 +2,12 @@
 # Prints the cases of each attribute: texts, then power-on with values.
 # shellcheck shell=bash
 
-# All attributes but those of zones, in the order of null_blk's table.
+# All attributes but those that change a zone, in the order of null_blk's table.
 attributes=(badblocks badblocks_once badblocks_partial_io blocking blocksize cache_size
 	completion_nsec discard fua home_node hw_queue_depth index irqmode max_sectors mbps
 	memory_backed no_sched poll_queues power queue_mode rotational shared_tag_bitmap shared_tags
-	size submit_queues use_per_node_hctx virt_boundary)
+	size submit_queues use_per_node_hctx virt_boundary zone_append_max_sectors zone_capacity
+	zone_full zone_max_active zone_max_open zone_nr_conv zone_size zoned)
 texts=(0 1 7 010 0x10 0X1f 08 +5 +-5 -1 -0 '\s5' '5\s' '5\n' '5\n\n' '\n' abc 5x 0x 1e3
 	4294967295 4294967296 18446744073709551615 18446744073709551616 99999999999999999999999 y Y
 	n N t f T F yes Nope on off ON oN of o 2 '\t1' '1\t' '\e')
@@ -36,7 +37,7 @@ for attribute in "${attributes[@]}"; do
 		;;
 	*)
 		printf '%s\n' "set a/size 16" "set a/blocksize 512" "set a/hw_queue_depth 64" \
-			"set a/queue_mode 2" "set a/max_sectors 0" "set a/home_node 0" \
+			"set a/queue_mode 2" "set a/max_sectors 0" "set a/home_node 0" "set a/zone_size 1" \
 			"set a/power 1 => ok 1" "get a/$attribute" "set a/$attribute 1 => EBUSY *" \
 			"set a/$attribute abc => EINVAL *" "set a/$attribute \\e => EFAULT *"
 		printf "set a/$attribute %s\n" "${texts[@]}"

@@ -9,7 +9,7 @@ use crate::{
     sysfs,
     system::{self, verdict},
     transfer::{self, open_disk, Piece},
-    watchdog,
+    watchdog, zones,
 };
 use nix::{
     kmod::{delete_module, finit_module, DeleteModuleFlags, ModuleInitFlags},
@@ -149,6 +149,17 @@ impl Client {
             ["sysfs", name, file, text] => set(&driver.sysfs(name).join(file), text),
             [operation @ ("discard" | "zero" | "secure-erase"), name, offset, len] => {
                 verdict(self.erase(operation, name, offset, len))
+            }
+            [verb @ ("report-zones" | "report-cached"), name, offset, count] => {
+                let disk = open_disk(&self.node(name), false);
+                let zones = |disk| zones::report(&disk, verb, number(offset), number(count));
+                let shown = disk.and_then(zones);
+                shown.unwrap_or_else(|why| system::error_name(&why))
+            }
+            [verb, name, offset, len] if verb.ends_with("-zones") => {
+                let disk = open_disk(&self.node(name), false);
+                let change = |disk| zones::change(&disk, verb, number(offset), number(len));
+                verdict(disk.and_then(change))
             }
             ["flush", name] => {
                 verdict(open_disk(&self.node(name), false).and_then(|disk| disk.sync_all()))
@@ -329,6 +340,11 @@ impl Client {
             format!("{name}={}+{}", number("start"), number("size"))
         })
     }
+}
+
+/// A number of a command.
+fn number(text: &str) -> u64 {
+    text.parse().expect("a number")
 }
 
 /// Shows all, with a blank between them.

@@ -27,6 +27,8 @@
 //! | `read NAME OFFSET LEN [cut=SKIP:LEN,...]` | with what the bytes are |
 //! | `batch threads\|io_uring\|polled\|late PART...` | of each: `write` or `read`, `/` for blanks |
 //! | `discard`, `zero`, `secure-erase NAME OFFSET LEN`, `flush NAME` | |
+//! | `report-zones`, `report-cached NAME OFFSET COUNT` | of each: see [`crate::zones`] |
+//! | `open-zones`, `close-zones`, `finish-zones`, `reset-zones NAME OFFSET LEN` | |
 //! | `partition NAME START+COUNT...` | writes such a table, in logical blocks |
 //! | `partitions NAME` | those that the kernel knows, in sectors |
 //! | `keep-open NAME`, `keep-open NAME/FILE`, `close ...` | opens the disk or file until `close` |

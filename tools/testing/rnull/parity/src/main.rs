@@ -19,6 +19,7 @@ mod sysfs;
 mod system;
 mod transfer;
 mod watchdog;
+mod zones;
 
 use client::Client;
 use driver::{NULL_BLK, RNULL};
