@@ -69,7 +69,7 @@ impl Fuzzer {
         self.tally.devices += 1;
         let mut only_rnull = false;
         for (i, command) in (1..).zip(commands) {
-            only_rnull |= models[0].is_dangerous();
+            only_rnull |= models[0].is_dangerous() || models[0].bypasses_zones(command);
             // What was different before cannot be compared.
             let comparable = !only_rnull && models[0].is_like(&models[1]);
             let (mut answers, mut same) = (Vec::new(), false);
@@ -131,7 +131,7 @@ pub fn replay(clients: [Client; 2], file: &Path) -> Result<bool, String> {
 /// right.
 pub fn run(mut clients: [Client; 2], time: Duration, first: u64) -> bool {
     let attributes = clients[0].attributes.iter();
-    let common = |name: &&String| clients[1].attributes.contains(name) && !name.starts_with("zone");
+    let common = |name: &&String| clients[1].attributes.contains(name);
     let attributes: Vec<String> = attributes.filter(common).cloned().collect();
     // A kernel that can inject faults has parameters for them.
     let has_faults = |client: &Client| client.parameters.iter().any(|name| name == "timeout");
@@ -140,7 +140,8 @@ pub fn run(mut clients: [Client; 2], time: Duration, first: u64) -> bool {
         client.attributes.clone_from(&attributes);
     }
     let fuzzer = RefCell::new(Fuzzer::new(clients));
-    let strategy = generate::commands(attributes, faults);
+    let system = fuzzer.borrow().system;
+    let strategy = generate::commands(attributes, faults, system);
     let begin = Instant::now();
     let mut failed = false;
     let mut seed = first;

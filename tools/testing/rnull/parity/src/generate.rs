@@ -4,8 +4,12 @@
 
 mod script;
 mod settings;
+mod zoned;
 
-use crate::command::{Command, Cuts, Data, Engine};
+use crate::{
+    command::{Command, Cuts, Data, Engine},
+    model::System,
+};
 use proptest::{
     bool::weighted,
     collection::vec,
@@ -16,6 +20,7 @@ use proptest::{
 use proptest_derive::Arbitrary;
 use script::Script;
 use settings::{change, initial, shared_tags, Setting};
+use zoned::ZoneOperation;
 
 /// The most transfers of a batch.
 const PARTS: usize = 8;
@@ -44,6 +49,23 @@ struct Place {
     at: Index,
     #[proptest(strategy = "prop_oneof![4 => 1..9u64, 1 => 1..400u64]")]
     blocks: u64,
+    /// What becomes of that on a zoned disk.
+    in_zone: InZone,
+}
+
+/// Where blocks of a zone are.
+#[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
+enum InZone {
+    #[proptest(weight = 10)]
+    AtPointer,
+    /// At the write pointer, as many as there is room for.
+    #[proptest(weight = 2)]
+    ToCapacity,
+    /// At the write pointer, more than there is room for.
+    BeyondCapacity,
+    /// At the write pointer; the block layer is not told of it if that fails.
+    Blind,
+    Elsewhere,
 }
 
 /// A transfer of a batch.
@@ -102,6 +124,9 @@ enum Operation {
         #[proptest(strategy = "1..20u64")]
         count: u64,
     },
+    /// On a zoned disk.
+    #[proptest(weight = 24)]
+    Zone(ZoneOperation, Index),
     /// A request that meets a fault.
     #[proptest(weight = 4)]
     Fault(Fault, Io, Place),
@@ -112,7 +137,11 @@ enum Operation {
 
 /// Commands to a driver: about one device, or about two that share their tags; with faults, if the
 /// drivers can inject them.
-pub fn commands(attributes: Vec<String>, faults: bool) -> impl Strategy<Value = Vec<Command>> {
+pub fn commands(
+    attributes: Vec<String>,
+    faults: bool,
+    system: System,
+) -> impl Strategy<Value = Vec<Command>> {
     let block = || (0..8u32).prop_map(|shift| 512u64 << shift);
     let other_block = option::weighted(0.1, block());
     let first = (block(), initial());
@@ -120,7 +149,7 @@ pub fn commands(attributes: Vec<String>, faults: bool) -> impl Strategy<Value = 
     let operations = vec(any::<(Index, Operation)>(), 1..40);
     let all = (first, second, other_block, operations);
     all.prop_map(move |(first, second, other_block, operations)| {
-        let mut script = Script::new(&attributes, faults, other_block);
+        let mut script = Script::new(&attributes, faults, system, other_block);
         let (parameters, second) = second.unzip();
         if let Some(parameters) = parameters {
             script.load(parameters);

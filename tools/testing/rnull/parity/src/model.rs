@@ -11,11 +11,13 @@ mod device;
 mod faults;
 mod media;
 mod settings;
+pub mod zones;
 
 use crate::command::{Answer, Command, Engine, Transfer};
 use device::Device;
 use settings::Settings;
 use std::collections::BTreeMap;
+use zones::Zones;
 
 /// The judgement of an answer, the worst last.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,6 +92,18 @@ impl Model {
     /// Whether null_blk would corrupt the kernel's memory from now on.
     pub fn is_dangerous(&self) -> bool {
         self.devices.values().any(Device::overruns)
+    }
+
+    /// Whether null_blk would pass by the zones of a disk, as it does when it is polled (defect 7).
+    pub fn bypasses_zones(&self, command: &Command) -> bool {
+        let polled = matches!(command.engine(), Some(Engine::Polled | Engine::Late));
+        let zoned = |transfer: &Transfer| self.zones(&transfer.disk).is_some();
+        polled && command.transfers().iter().any(zoned)
+    }
+
+    /// The zones of a disk, if it is on and has some.
+    pub fn zones(&self, name: &str) -> Option<&Zones> {
+        self.devices.get(name)?.zones()
     }
 
     fn words(&mut self, words: &[&str], answer: &Answer) -> Judgement {

@@ -2,15 +2,16 @@
 
 //! Turns operations on devices into commands.
 
-use super::{settings::Setting, Fault, Io, Operation, Part, Place, BAD, PARTS};
+use super::{settings::Setting, Fault, InZone, Io, Operation, Part, Place, BAD, PARTS};
 use crate::{
-    command::{Command, Cuts, Data, Engine, Transfer},
+    command::{Answer, Command, Cuts, Data, Engine, Transfer},
+    model::{Judgement, Model, System},
     transfer::PAGE,
 };
 use proptest::sample::Index;
 
 /// Bytes on which operations work: more than fit into the smallest cache.
-const AREA: u64 = 2 << 20;
+pub(super) const AREA: u64 = 2 << 20;
 
 /// So many bytes fit into one request, whatever the disk.
 const ONE_REQUEST: u64 = 64 << 10;
@@ -35,14 +36,21 @@ pub struct Script<'a> {
     /// Whether there may be a cache.
     cache: bool,
     /// Whether bad sectors may become good when a request meets them.
-    once: bool,
+    pub(super) once: bool,
     /// Whether faults can be injected.
     faults: bool,
     commands: Vec<Command>,
+    /// What becomes of the devices, of which each knows its zones.
+    pub(super) model: Model,
 }
 
 impl<'a> Script<'a> {
-    pub fn new(attributes: &'a [String], faults: bool, other_block: Option<u64>) -> Self {
+    pub fn new(
+        attributes: &'a [String],
+        faults: bool,
+        system: System,
+        other_block: Option<u64>,
+    ) -> Self {
         Self {
             attributes,
             devices: Vec::new(),
@@ -53,7 +61,20 @@ impl<'a> Script<'a> {
             once: false,
             faults,
             commands: Vec::new(),
+            model: Model::new(system, false),
         }
+    }
+
+    /// Adds a command; returns whether it will succeed.
+    pub(super) fn push(&mut self, command: Command) -> bool {
+        let answer = Answer {
+            text: "ok".into(),
+            bytes: Vec::new(),
+        };
+        let answers = vec![answer; command.transfers().len().max(1)];
+        let judgement = self.model.judge(&command, &answers);
+        self.commands.push(command);
+        judgement == Judgement::Right
     }
 
     /// Loads the driver with other parameters.
@@ -65,7 +86,7 @@ impl<'a> Script<'a> {
         let words = ["load".into(), "nr_devices=0".into()]
             .into_iter()
             .chain(parameters);
-        self.commands.push(Command::Words(words.collect()));
+        self.push(Command::Words(words.collect()));
     }
 
     /// Makes a device with a block size and other settings.
@@ -94,6 +115,10 @@ impl<'a> Script<'a> {
             self.current = device;
             self.words(&["attributes", self.name()]);
             self.words(&["disk", self.name()]);
+            if self.zones().is_some() {
+                self.finish_zones();
+                continue;
+            }
             for half in 0..4 {
                 if half == 2 {
                     // What was beyond the end, too.
@@ -107,20 +132,20 @@ impl<'a> Script<'a> {
         self.commands
     }
 
-    fn name(&self) -> &'static str {
+    pub(super) fn name(&self) -> &'static str {
         self.devices[self.current].name
     }
 
-    fn block(&self) -> u64 {
+    pub(super) fn block(&self) -> u64 {
         self.devices[self.current].block
     }
 
-    fn words(&mut self, words: &[&str]) {
-        self.commands.push(Command::words(words));
+    pub(super) fn words(&mut self, words: &[&str]) -> bool {
+        self.push(Command::words(words))
     }
 
     /// Sets an attribute, if both drivers have it.
-    fn set(&mut self, name: &str, text: &str) {
+    pub(super) fn set(&mut self, name: &str, text: &str) {
         let directory = name.split('/').next().unwrap_or(name);
         self.cache |= name == "cache_size";
         self.once |= name == "badblocks_once";
@@ -129,7 +154,13 @@ impl<'a> Script<'a> {
         }
     }
 
-    fn transfer(&self, offset: u64, len: u64, data: Option<Data>, cuts: Cuts) -> Transfer {
+    pub(super) fn transfer(
+        &self,
+        offset: u64,
+        len: u64,
+        data: Option<Data>,
+        cuts: Cuts,
+    ) -> Transfer {
         Transfer {
             disk: self.name().into(),
             offset,
@@ -139,31 +170,29 @@ impl<'a> Script<'a> {
         }
     }
 
-    fn io(&mut self, io: Io, offset: u64, len: u64, cuts: Cuts) {
+    /// Adds a request; returns whether it will succeed.
+    pub(super) fn io(&mut self, io: Io, offset: u64, len: u64, cuts: Cuts) -> bool {
+        let transfer = |data| Command::Transfer(self.transfer(offset, len, data, cuts));
         let (verb, len) = match io {
-            Io::Read => return self.push(self.transfer(offset, len, None, cuts)),
-            Io::Write(data) => return self.push(self.transfer(offset, len, Some(data), cuts)),
+            Io::Read => return self.push(transfer(None)),
+            Io::Write(data) => return self.push(transfer(Some(data))),
             Io::Flush => return self.words(&["flush", self.name()]),
             Io::Discard => ("discard", len),
             // The block layer splits longer ranges as it likes.
             Io::Zero => ("zero", len.min(32768)),
         };
-        self.words(&[verb, self.name(), &offset.to_string(), &len.to_string()]);
-    }
-
-    fn push(&mut self, transfer: Transfer) {
-        self.commands.push(Command::Transfer(transfer));
+        self.words(&[verb, self.name(), &offset.to_string(), &len.to_string()])
     }
 
     /// Offset and length of so many blocks.
-    fn range(&self, Place { at, blocks }: Place) -> (u64, u64) {
+    fn range(&self, Place { at, blocks, .. }: Place) -> (u64, u64) {
         let len = (blocks * self.block()).min(AREA / 4);
         let places = (AREA - len) / self.block() + 1;
         (at.index(places as usize) as u64 * self.block(), len)
     }
 
     /// A disk with a virtual boundary can be given only whole pages.
-    fn cuts(&self, mut cuts: Cuts) -> Cuts {
+    pub(super) fn cuts(&self, mut cuts: Cuts) -> Cuts {
         if self.devices[self.current].virt_boundary {
             for (skip, len) in &mut cuts {
                 (*skip, *len) = (0, len.next_multiple_of(PAGE));
@@ -174,6 +203,9 @@ impl<'a> Script<'a> {
 
     fn operation(&mut self, operation: Operation) {
         match operation {
+            Operation::Io(io, place, cuts) if self.zones().is_some() => {
+                self.zoned_io(io, place, self.cuts(cuts));
+            }
             Operation::Io(io, place, cuts) => {
                 let (offset, len) = self.range(place);
                 self.io(io, offset, len, self.cuts(cuts));
@@ -183,7 +215,11 @@ impl<'a> Script<'a> {
                 first,
                 engine,
             } => self.batch(parts, first, engine),
-            Operation::Misfit(io, (offset, len)) => self.io(io, offset, len, Vec::new()),
+            Operation::Misfit(io, (offset, len)) => {
+                let len = self.left_in_zone(io, offset).min(len);
+                let succeeds = self.io(io, offset, len, Vec::new());
+                self.after_write(succeeds, offset, InZone::Elsewhere);
+            }
             Operation::PowerCycle(change) => {
                 self.set("power", "0");
                 if let Some((name, text)) = change {
@@ -199,23 +235,32 @@ impl<'a> Script<'a> {
             Operation::BadBlocks { add, first, count } => {
                 let sign = if add { '+' } else { '-' };
                 let last = (first + count).min(BAD.1) - 1;
-                let text = format!("{sign}{}-{}", BAD.0 + first.min(last), BAD.0 + last);
+                let base = BAD.0 + self.first_sequential();
+                let text = format!("{sign}{}-{}", base + first.min(last), base + last);
                 self.set("badblocks", &text);
             }
-            Operation::Fault(fault, io, place) if self.faults => {
+            Operation::Zone(operation, at) => self.zone_operation(operation, at),
+            // A write that times out is lost to the block layer, but not to the zone.
+            Operation::Fault(fault, io, place) if self.faults && self.zones().is_none() => {
                 let (offset, len) = self.range(place);
                 // Of several requests it is not known which meets the fault.
                 self.fault(fault, io, offset, len.min(ONE_REQUEST));
             }
             Operation::Fault(..) => {}
-            Operation::Attributes => self.words(&["attributes", self.name()]),
-            Operation::Disk => self.words(&["disk", self.name()]),
+            Operation::Attributes => {
+                self.words(&["attributes", self.name()]);
+            }
+            Operation::Disk => {
+                self.words(&["disk", self.name()]);
+            }
         }
     }
 
     /// Does a request that meets a fault.
     fn fault(&mut self, fault: Fault, io: Io, offset: u64, len: u64) {
-        let request = |script: &mut Self| script.io(io, offset, len, Vec::new());
+        let request = |script: &mut Self| {
+            script.io(io, offset, len, Vec::new());
+        };
         match fault {
             Fault::Timeout => {
                 self.timeout("200");
@@ -253,6 +298,7 @@ impl<'a> Script<'a> {
 
     /// Transfers that are in flight together, so that it does not matter which of them ends first.
     fn batch(&mut self, parts: Vec<Part>, first: usize, engine: Engine) {
+        let engine = self.engine(engine, &parts[0]);
         // Of sectors that are bad once it is not known which transfer meets them first.
         let good = |slot: &usize| !self.once || *slot > 1;
         let slots: Vec<_> = (0..PARTS)
@@ -276,15 +322,30 @@ impl<'a> Script<'a> {
             if let Some(data) = &mut part.data {
                 data.fua &= durable;
             }
-            transfers.push(self.part(slot, longest, part));
+            self.current = part.disk.index(self.devices.len());
+            let transfer = match self.zones() {
+                Some(_) => self.part_in_zone(slot, longest, part, &transfers, polled),
+                None => Some(self.part(slot, longest, part)),
+            };
+            transfers.extend(transfer);
         }
-        self.commands.push(Command::Batch(engine, transfers));
+        if transfers.is_empty() {
+            return;
+        }
+        let disks: Vec<_> = transfers.iter().map(|part| part.disk.clone()).collect();
+        if !self.push(Command::Batch(engine, transfers)) {
+            for device in 0..self.devices.len() {
+                self.current = device;
+                if disks.iter().any(|disk| disk == self.name()) {
+                    self.report();
+                }
+            }
+        }
     }
 
     /// A transfer in one of the parts of the disk. It does not reach the next part, so that the
     /// block layer does not merge two transfers.
     fn part(&mut self, slot: usize, longest: u64, part: Part) -> Transfer {
-        self.current = part.disk.index(self.devices.len());
         let room = AREA / PARTS as u64;
         let len = (part.place.blocks * self.block())
             .min(longest)

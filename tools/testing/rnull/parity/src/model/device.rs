@@ -2,22 +2,26 @@
 
 //! One device, on or off, with its settings, its data, its bad sectors.
 
+mod zoned;
+
 use super::{
     badblocks::BadBlocks,
     expect,
     faults::Faults,
     media::{Media, EMPTY, SECTOR},
     settings::{self, Kind, Settings},
+    zones::{Phantoms, Zones},
     Answer, Judgement, System,
 };
 use crate::{
     command::{unescape, Cuts, Data, Engine, Transfer},
     pattern::UNTOUCHED,
 };
+use zoned::UNWRITTEN;
 use Judgement::{Defect, Right, SameAsOther, Wrong};
 
 /// Sectors whose data is modelled; tests stay within them.
-const SECTORS: u64 = 8192;
+const SECTORS: u64 = 16384;
 
 /// What a cache keeps free for what comes next, with some more to be sure.
 const ROOM: u64 = 256 << 10;
@@ -34,6 +38,9 @@ pub struct Device {
     polls: bool,
     /// Whether there are poll queues in the shared tag set.
     shared_polls: bool,
+    /// The zones, while it is on.
+    zones: Option<Zones>,
+    phantoms: Phantoms,
     media: Media,
     bad: BadBlocks,
     faults: Faults,
@@ -64,6 +71,8 @@ impl Device {
             on: false,
             ever_cached: false,
             polls: false,
+            zones: None,
+            phantoms: Phantoms::default(),
             media: Media::new(SECTORS),
             bad: BadBlocks::new(SECTORS),
             faults: Faults::default(),
@@ -76,6 +85,9 @@ impl Device {
     /// Judges the answer to a command of words; to unknown ones all answers are right.
     pub fn words(&mut self, words: &[&str], answer: &Answer) -> Judgement {
         let number = |text: &str| text.parse::<u64>().unwrap_or(0);
+        if let Some(judgement) = self.zone_words(words, answer) {
+            return judgement;
+        }
         match *words {
             ["mkdir", _] => expect("EEXIST", answer),
             ["set", path, text] => {
@@ -102,7 +114,12 @@ impl Device {
 
     /// Whether all but the data should look the same.
     pub fn is_like(&self, other: &Self) -> bool {
-        (self.on, self.polls, &self.settings) == (other.on, other.polls, &other.settings)
+        let zones = match (&self.zones, &other.zones) {
+            (Some(a), Some(b)) => a.is_like(b),
+            (a, b) => a.is_some() == b.is_some(),
+        };
+        let state = |device: &Self| (device.on, device.polls);
+        zones && state(self) == state(other) && self.settings == other.settings
     }
 
     /// Whether null_blk would write beyond its pages: it has a cache, or had one before, over
@@ -165,11 +182,18 @@ impl Device {
                     }
                 }
                 self.on = false;
+                if let Some(zones) = self.zones.take() {
+                    self.phantoms = zones.leave();
+                }
                 Ok(())
             }
         });
         let text = verdict.err().unwrap_or("ok");
-        expect(&format!("{text} {}", u8::from(self.on)), answer)
+        let miscounts = |zones: &Zones| zones.has_limits() && self.phantoms.exist();
+        match expect(&format!("{text} {}", u8::from(self.on)), answer) {
+            Right if self.zones.as_ref().is_some_and(miscounts) => Defect(16),
+            judgement => judgement,
+        }
     }
 
     fn power_on(&mut self) -> Result<(), &'static str> {
@@ -183,6 +207,9 @@ impl Device {
                 self.on = true;
                 self.ever_cached |= self.settings.is("cache_size");
                 self.polls = self.settings.is("poll_queues");
+                let zoned = self.settings.is("zoned");
+                let zones = || Zones::new(&self.settings, self.is_null_blk, self.phantoms);
+                self.zones = zoned.then(zones);
             }
             // null_blk has changed the attributes by then.
             Err(_) if self.is_null_blk => {}
@@ -286,23 +313,33 @@ impl Device {
                 ..Outcome::default()
             };
         }
-        let (mut at, mut succeeds, mut timeout, mut done) = (offset, true, false, Vec::new());
+        let (mut at, mut error, mut timeout, mut done) = (offset, None, false, Vec::new());
+        let is_sequential = write && left > 0 && self.is_sequential(offset);
         while at < offset + left {
             let bytes = self.settings.request().min(offset + left - at);
+            let bytes = bytes.min(self.left_in_zone(at));
             if self.faults.should_timeout() {
                 timeout = true;
             } else {
-                let (fine, sectors) = self.request(at / SECTOR, bytes / SECTOR);
-                succeeds &= fine;
+                let (result, sectors) = self.request_in_zone(at / SECTOR, bytes / SECTOR, write);
                 done.push((at, at + sectors * SECTOR));
+                // The requests behind it in the zone are not tried any more, which fails otherwise.
+                let is_last = at + bytes == offset + left;
+                match result {
+                    Err(why) if is_sequential => {
+                        error = Some(if is_last { why } else { "EIO" });
+                        break;
+                    }
+                    result => error = error.or(result.err()),
+                }
             }
             at += bytes;
         }
-        let text = match succeeds {
+        let text = match error {
             _ if timeout => "ETIMEDOUT".into(),
-            false => "EIO".into(),
-            true if left < len => format!("{left} bytes"),
-            true => "ok".into(),
+            Some(error) => error.into(),
+            None if left < len => format!("{left} bytes"),
+            None => "ok".into(),
         };
         Outcome {
             text,
@@ -418,8 +455,13 @@ impl Device {
         let sectors = (transfer.offset..).step_by(SECTOR as usize);
         for (at, bytes) in sectors.zip(answer.bytes.chunks(SECTOR as usize)) {
             let mut done = outcome.done.iter();
+            let written = |zones: &Zones| zones.is_written(at / SECTOR);
             let right = if backed && done.any(|(from, to)| (*from..*to).contains(&at)) {
-                self.media.read(at / SECTOR, bytes)
+                match self.zones.as_ref().is_none_or(written) {
+                    true => self.media.read(at / SECTOR, bytes),
+                    false if bytes.iter().all(|byte| *byte == UNWRITTEN) => Ok(()),
+                    false => Err(vec![UNWRITTEN.into()]),
+                }
             } else if bytes.iter().all(|byte| *byte == UNTOUCHED) {
                 Ok(())
             } else {
@@ -431,7 +473,7 @@ impl Device {
                 None if self.is_null_blk && self.cuts_blocks(&transfer.cuts) => Defect(12),
                 None if possible.is_empty() => Wrong(format!("untouched from {at} on")),
                 None => Wrong(format!(
-                    "one of the seeds {possible:?} from {at} on (0 for zeros)"
+                    "one of the seeds {possible:?} from {at} on (0 for zeros, 255 for 0xff)"
                 )),
             };
         }

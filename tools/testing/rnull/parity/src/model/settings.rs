@@ -16,7 +16,7 @@ pub enum Kind {
 }
 
 /// The attributes that are plain settings: name, type, default.
-const PLAIN: [(&str, Kind, u64); 24] = [
+const PLAIN: [(&str, Kind, u64); 32] = [
     ("badblocks_once", Kind::Bool, 0),
     ("badblocks_partial_io", Kind::Bool, 0),
     ("blocking", Kind::Bool, 0),
@@ -41,6 +41,14 @@ const PLAIN: [(&str, Kind, u64); 24] = [
     ("submit_queues", Kind::Uint, 1),
     ("use_per_node_hctx", Kind::Bool, 0),
     ("virt_boundary", Kind::Bool, 0),
+    ("zone_append_max_sectors", Kind::Uint, i32::MAX as u64),
+    ("zone_capacity", Kind::Ulong, 0),
+    ("zone_full", Kind::Bool, 0),
+    ("zone_max_active", Kind::Uint, 0),
+    ("zone_max_open", Kind::Uint, 0),
+    ("zone_nr_conv", Kind::Uint, 0),
+    ("zone_size", Kind::Ulong, 256),
+    ("zoned", Kind::Bool, 0),
 ];
 
 /// Parses what is written to an attribute.
@@ -165,17 +173,58 @@ impl Settings {
         if self.is("memory_backed") {
             self.set("blocking", 1);
         }
+        if self.is("zoned") && !self.get("zone_size").is_power_of_two() {
+            return Err("EINVAL");
+        }
         if !self.is("hw_queue_depth") && !self.is("shared_tags") {
             return Err("EINVAL");
         }
-        if !self.is("memory_backed") {
+        if !self.is("memory_backed") || self.is("zoned") {
             self.set("discard", 0);
+        }
+        if self.is("zoned") {
+            self.sanitize_zones()?;
         }
         let (block, sectors) = (self.block(), self.get("max_sectors"));
         let fits = block.is_power_of_two() && (512..=65536).contains(&block);
         if !fits || (sectors != 0 && (sectors < 8 || sectors * 512 < block)) {
             return Err("EINVAL");
         }
+        Ok(())
+    }
+
+    /// Brings the values of zones into range, whose size is a power of two.
+    fn sanitize_zones(&mut self) -> Result<(), &'static str> {
+        let (size, zone) = (self.get("size"), self.get("zone_size"));
+        if zone > size {
+            return Err("EINVAL");
+        }
+        let capacity = self.get_or("zone_capacity", zone);
+        self.set("zone_capacity", capacity);
+        if capacity > zone || (capacity < zone && size % zone > 0) {
+            return Err("EINVAL");
+        }
+        let count = size.div_ceil(zone);
+        let conventional = self.get("zone_nr_conv").min(count - 1);
+        self.set("zone_nr_conv", conventional);
+        let block = self.block() / 512;
+        let append = self.get("zone_append_max_sectors") / block * block;
+        self.set("zone_append_max_sectors", append.min(capacity * 2048));
+        // A limit that allows for all zones is none.
+        let limit = |value| {
+            if value < count - conventional {
+                value
+            } else {
+                0
+            }
+        };
+        let active = limit(self.get("zone_max_active"));
+        self.set("zone_max_active", active);
+        let open = match (active, self.get("zone_max_open")) {
+            (0, open) => limit(open),
+            (active, open) => open.min(active),
+        };
+        self.set("zone_max_open", open);
         Ok(())
     }
 }
@@ -227,5 +276,43 @@ mod tests {
         assert_eq!(names.map(|name| settings.get(name)), [4, 2, 0, 0]);
         settings.set("blocksize", 1000);
         assert_eq!(settings.sanitize(&system), Err("EINVAL"));
+    }
+
+    #[test]
+    fn power_on_brings_zones_into_range() {
+        let system = System {
+            cpus: 4,
+            poll_queues: 1,
+        };
+        let names = [
+            "zone_capacity",
+            "zone_nr_conv",
+            "zone_append_max_sectors",
+            "zone_max_open",
+            "zone_max_active",
+        ];
+        for (size, zone, before, after) in [
+            (8, 1, [0, 0, 77, 0, 0], Ok([1, 0, 72, 0, 0])),
+            (8, 1, [1, 9, 9999, 1, 1], Ok([1, 7, 2048, 0, 0])),
+            (8, 1, [1, 2, 0, 4, 3], Ok([1, 2, 0, 3, 3])),
+            (8, 1, [1, 2, 0, 6, 6], Ok([1, 2, 0, 0, 0])),
+            (7, 2, [2, 0, 0, 3, 0], Ok([2, 0, 0, 3, 0])),
+            (7, 2, [1, 0, 0, 0, 0], Err("EINVAL")),
+            (8, 2, [3, 0, 0, 0, 0], Err("EINVAL")),
+            (8, 3, [1, 0, 0, 0, 0], Err("EINVAL")),
+            (1, 2, [1, 0, 0, 0, 0], Err("EINVAL")),
+        ] {
+            let mut settings = Settings::default();
+            for (name, value) in [("zoned", 1), ("size", size), ("zone_size", zone)] {
+                settings.set(name, value);
+            }
+            settings.set("blocksize", 4096);
+            for (name, value) in names.iter().zip(before) {
+                settings.set(name, value);
+            }
+            let result = settings.sanitize(&system);
+            let result = result.map(|()| names.map(|name| settings.get(name)));
+            assert_eq!(result, after, "{size} {zone} {before:?}");
+        }
     }
 }
