@@ -24,6 +24,7 @@ use zone_layout::*;
 /// The zones as in the driver, with locks that notice if two are held.
 struct Disk {
     layout: ZoneLayout,
+    /// The sequential zones.
     zones: Vec<RefCell<ZoneState>>,
     limits: Option<RefCell<ZoneLimits>>,
     held: Cell<u32>,
@@ -52,11 +53,9 @@ impl LockedZones for Disk {
         number: u32,
         f: impl FnOnce(&mut ZoneState, &Counted<'_>) -> R,
     ) -> Result<R, ZoneError> {
+        let zone = self.sequential(number).ok_or(ZoneError::Invalid)?;
         assert_eq!(self.held.replace(1), 0, "two zones are locked");
-        let result = f(
-            &mut self.zones[number as usize].borrow_mut(),
-            &Counted(number, self),
-        );
+        let result = f(&mut zone.borrow_mut(), &Counted(number, self));
         self.held.set(0);
         Ok(result)
     }
@@ -87,10 +86,16 @@ impl Disk {
         let limits = || RefCell::new(ZoneLimits::new(open, active).unwrap());
         Self {
             layout,
-            zones: (0..layout.count()).map(zone).collect(),
+            zones: (layout.conventional()..layout.count()).map(zone).collect(),
             limits: (open > 0 || active > 0).then(limits),
             held: Cell::new(0),
         }
+    }
+
+    /// Returns the zone with this number, unless it is conventional.
+    fn sequential(&self, number: u32) -> Option<&RefCell<ZoneState>> {
+        let index = number.checked_sub(self.layout.conventional())?;
+        Some(&self.zones[index as usize])
     }
 
     /// Does a step on a zone. Returns where a write went, or how much can be read.
@@ -114,7 +119,8 @@ impl Disk {
         };
         match step {
             Step::Write(distance, len, done) => {
-                let pointer = self.zones[number as usize].borrow().write_pointer();
+                let zone = self.sequential(number);
+                let pointer = zone.and_then(|zone| zone.borrow().write_pointer());
                 let at = pointer.unwrap_or(0).saturating_add_signed(distance);
                 write(Some(at), len, done)
             }
@@ -124,7 +130,7 @@ impl Disk {
             Step::Finish => change(|state, limits| state.finish(limits)),
             Step::Reset => change(|state, limits| state.reset(limits)),
             Step::ResetAll => {
-                for number in 0..self.layout.count() {
+                for number in self.layout.conventional()..self.layout.count() {
                     self.with_locked(number, |state, limits| {
                         if state.is_reset_with_all() {
                             state.reset(limits).unwrap();
@@ -135,15 +141,13 @@ impl Disk {
             }
             Step::ReadOnly => toggle(Condition::ReadOnly),
             Step::Offline => toggle(Condition::Offline),
-            Step::Read(at, len) => self
-                .with_locked(number, |state, _| state.readable(at, len))
-                .unwrap(),
+            Step::Read(at, len) => self.with_locked(number, |state, _| state.readable(at, len))?,
         }
     }
 }
 
-/// The model. The conditions are numbers of C: 1 empty, 2 and 3 open, 4 closed, 13 read-only, 14
-/// full, 15 offline.
+/// The model. The conditions are numbers of C: 0 conventional, 1 empty, 2 and 3 open, 4 closed, 13
+/// read-only, 14 full, 15 offline. In a conventional zone nothing succeeds.
 #[derive(Clone)]
 struct Model {
     conditions: Vec<u8>,
@@ -219,6 +223,9 @@ impl Model {
     fn step(&mut self, n: usize, step: Step) -> Result<u64, Failure> {
         let condition = self.conditions[n];
         let failed = condition == 13 || condition == 15;
+        if condition == 0 && !matches!(step, Step::ResetAll) {
+            return Err(Failure::Io);
+        }
         match step {
             Step::Write(distance, len, done) => {
                 let at = self.pointers[n].saturating_add_signed(distance);
@@ -264,7 +271,7 @@ impl Model {
             }
             Step::ResetAll => {
                 for n in 0..self.zones.len() {
-                    if ![13, 15].contains(&self.conditions[n]) {
+                    if ![0, 13, 15].contains(&self.conditions[n]) {
                         let _ = self.step(n, Step::Reset);
                     }
                 }
@@ -318,15 +325,20 @@ proptest! {
         (zones, rest, capacity) in (2..7u64, 0..16u64, 1..17u64),
         (active, open) in (0..4u32, 0..4u32),
         full in prop::bool::weighted(0.1),
+        conventional in prop_oneof![Just(0u32), 0..9u32],
         steps in prop::collection::vec((any::<prop::sample::Index>(), steps()), 1..120),
     ) {
         let capacity = if rest > 0 { 16 } else { capacity };
         let open = if active > 0 { open.min(active) } else { open };
         let layout = ZoneLayout::new(zones * 16 + rest, 16, capacity, 100).unwrap();
+        let layout = layout.with_conventional(conventional);
         let disk = Disk::new(layout, open, active, full);
         let zones: Vec<_> = (0..layout.count()).map(|n| layout.zone(n).unwrap()).collect();
+        let conventional = (conventional as usize).min(zones.len() - 1);
+        let mut conditions = vec![if full { 14 } else { 1 }; zones.len()];
+        conditions[..conventional].fill(0);
         let mut model = Model {
-            conditions: vec![if full { 14 } else { 1 }; zones.len()],
+            conditions,
             pointers: zones.iter().map(|zone| if full { zone.capacity } else { 0 }).collect(),
             zones,
             open: open as usize,
@@ -343,8 +355,9 @@ proptest! {
                 ZoneError::NoPlace => panic!("a place is left to the caller"),
             });
             prop_assert_eq!(result, expected, "{:?} of zone {}", step, number);
-            for (n, zone) in disk.zones.iter().enumerate() {
-                let zone = zone.borrow();
+            prop_assert_eq!(disk.zones.len(), model.zones.len() - conventional);
+            for n in conventional..model.zones.len() {
+                let zone = disk.sequential(n as u32).unwrap().borrow();
                 prop_assert_eq!(number_of(zone.condition()), model.conditions[n], "zone {}", n);
                 let failed = [13, 15].contains(&model.conditions[n]);
                 let pointer = (!failed).then_some(model.pointers[n]);
