@@ -114,6 +114,15 @@ impl LockedZone {
             Self::Sleeping(_) => None,
         }
     }
+
+    /// Returns the present state, in a task.
+    #[inline]
+    fn copy(&self) -> ZoneState {
+        match self {
+            Self::Spin(zone) => *zone.lock(),
+            Self::Sleeping(zone) => *zone.lock(),
+        }
+    }
 }
 
 /// The guard of a [`LockedZone`].
@@ -469,25 +478,28 @@ impl Zones {
     /// Reports the zones that `reporter` asks for.
     pub(crate) fn report(&self, reporter: &mut ZoneReporter<'_>) -> Result {
         trace::report_zones(reporter);
-        while let Some(reported) = reporter.next_zone() {
-            let number = self.layout.number(reported.start().0).ok_or(EINVAL)?;
-            let info = if self.is_conventional(number) {
-                ZoneInfo {
-                    condition: ZoneCondition::Conventional,
-                    capacity: reported.len(),
-                    write_pointer: None,
-                }
-            } else {
-                let info = self.with_locked(number, |state, _| {
-                    let written = state.write_pointer().map(Sectors);
-                    ZoneInfo {
-                        condition: reported_condition(state.condition()),
-                        capacity: Sectors(state.zone().capacity),
-                        write_pointer: written.map(|written| reported.start() + written),
-                    }
-                });
-                info.map_err(|_| EINVAL)?
+        let Some(first) = reporter.next_zone() else {
+            return Ok(());
+        };
+        let first = self.layout.number(first.start().0).ok_or(EINVAL)?;
+        let conventional = self.layout.conventional();
+        for _ in first..conventional {
+            let Some(reported) = reporter.next_zone() else {
+                return Ok(());
             };
+            let info = ZoneInfo {
+                condition: ZoneCondition::Conventional,
+                capacity: reported.len(),
+                write_pointer: None,
+            };
+            reported.report(&info)?;
+        }
+        let first = first.saturating_sub(conventional);
+        for zone in self.sequential.get(first as usize..).ok_or(EINVAL)? {
+            let Some(reported) = reporter.next_zone() else {
+                return Ok(());
+            };
+            let info = zone.copy().info(reported.start());
             // Without the lock.
             reported.report(&info)?;
         }
@@ -495,7 +507,21 @@ impl Zones {
     }
 }
 
+impl ZoneState {
+    /// Returns what is reported of the zone, which begins at `start`.
+    #[inline]
+    fn info(&self, start: Sector) -> ZoneInfo {
+        let written = self.write_pointer().map(Sectors);
+        ZoneInfo {
+            condition: reported_condition(self.condition()),
+            capacity: Sectors(self.zone().capacity),
+            write_pointer: written.map(|written| start + written),
+        }
+    }
+}
+
 /// Returns the condition of a sequential zone as it is reported.
+#[inline]
 fn reported_condition(condition: Condition) -> ZoneCondition {
     match condition {
         Condition::Empty => ZoneCondition::Empty,

@@ -22,7 +22,6 @@ use crate::{
         Sector,
         Sectors, //
     },
-    error::to_result,
     prelude::*,
     static_lock_class,
     sync::{
@@ -41,38 +40,30 @@ use core::{
 
 /// The condition of a zone: C's `enum blk_zone_cond`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u8)]
 pub enum ZoneCondition {
     /// The zone is conventional: it has no write pointer.
-    Conventional,
+    Conventional = bindings::blk_zone_cond_BLK_ZONE_COND_NOT_WP as u8,
     /// Nothing is written.
-    Empty,
+    Empty = bindings::blk_zone_cond_BLK_ZONE_COND_EMPTY as u8,
     /// The zone was opened by a write.
-    ImplicitlyOpen,
+    ImplicitlyOpen = bindings::blk_zone_cond_BLK_ZONE_COND_IMP_OPEN as u8,
     /// The zone was opened by a request.
-    ExplicitlyOpen,
+    ExplicitlyOpen = bindings::blk_zone_cond_BLK_ZONE_COND_EXP_OPEN as u8,
     /// The zone is partly written, but not open.
-    Closed,
+    Closed = bindings::blk_zone_cond_BLK_ZONE_COND_CLOSED as u8,
     /// Nothing can be written.
-    Full,
+    Full = bindings::blk_zone_cond_BLK_ZONE_COND_FULL as u8,
     /// The zone can only be read, and has no write pointer.
-    ReadOnly,
+    ReadOnly = bindings::blk_zone_cond_BLK_ZONE_COND_READONLY as u8,
     /// The zone can neither be read nor written, and has no write pointer.
-    Offline,
+    Offline = bindings::blk_zone_cond_BLK_ZONE_COND_OFFLINE as u8,
 }
 
 impl ZoneCondition {
     #[inline]
-    fn as_raw(self) -> bindings::blk_zone_cond {
-        match self {
-            Self::Conventional => bindings::blk_zone_cond_BLK_ZONE_COND_NOT_WP,
-            Self::Empty => bindings::blk_zone_cond_BLK_ZONE_COND_EMPTY,
-            Self::ImplicitlyOpen => bindings::blk_zone_cond_BLK_ZONE_COND_IMP_OPEN,
-            Self::ExplicitlyOpen => bindings::blk_zone_cond_BLK_ZONE_COND_EXP_OPEN,
-            Self::Closed => bindings::blk_zone_cond_BLK_ZONE_COND_CLOSED,
-            Self::Full => bindings::blk_zone_cond_BLK_ZONE_COND_FULL,
-            Self::ReadOnly => bindings::blk_zone_cond_BLK_ZONE_COND_READONLY,
-            Self::Offline => bindings::blk_zone_cond_BLK_ZONE_COND_OFFLINE,
-        }
+    fn has_write_pointer(self) -> bool {
+        !matches!(self, Self::Conventional | Self::ReadOnly | Self::Offline)
     }
 }
 
@@ -82,7 +73,7 @@ unsafe impl TraceArg for ZoneCondition {
 
     #[inline]
     fn into_raw(self) -> bindings::blk_zone_cond {
-        self.as_raw()
+        self as bindings::blk_zone_cond
     }
 }
 
@@ -108,36 +99,38 @@ impl ZoneInfo {
     /// `EINVAL` if the zone cannot have this capacity or this write pointer.
     #[inline]
     fn write_to(&self, zone: &mut bindings::blk_zone, start: Sector, len: Sectors) -> Result {
-        use ZoneCondition::*;
-
-        let end = start + len;
-        let write_pointer = match (self.condition, self.write_pointer) {
-            (Conventional, None) => end,
-            (ReadOnly | Offline, None) => Sector(u64::MAX),
-            (Empty | ImplicitlyOpen | ExplicitlyOpen | Closed | Full, Some(at))
-                if (start..=end).contains(&at) =>
-            {
-                at
+        let conventional = self.condition == ZoneCondition::Conventional;
+        let write_pointer = match self.write_pointer {
+            // A position in front of the zone is far behind it.
+            Some(at) => {
+                let valid = at.0.wrapping_sub(start.0) <= len.0;
+                (valid && self.condition.has_write_pointer()).then_some(at.0)
             }
-            _ => return Err(EINVAL),
+            None => {
+                // The end of the zone.
+                let end = start.0.wrapping_add(len.0);
+                let raw = if conventional { end } else { u64::MAX };
+                (!self.condition.has_write_pointer()).then_some(raw)
+            }
         };
-        let conventional = self.condition == Conventional;
-        if self.capacity == Sectors::ZERO
-            || self.capacity > len
-            || (conventional && self.capacity < len)
-        {
+        // A capacity of zero becomes the largest number.
+        let capacity_fits = self.capacity.0.wrapping_sub(1) < len.0;
+        let (true, Some(write_pointer)) = (capacity_fits, write_pointer) else {
             return Err(EINVAL);
-        }
+        };
         let kind = if conventional {
+            if self.capacity != len {
+                return Err(EINVAL);
+            }
             bindings::blk_zone_type_BLK_ZONE_TYPE_CONVENTIONAL
         } else {
             bindings::blk_zone_type_BLK_ZONE_TYPE_SEQWRITE_REQ
         };
         zone.start = start.0;
         zone.len = len.0;
-        zone.wp = write_pointer.0;
+        zone.wp = write_pointer;
         zone.type_ = kind as u8;
-        zone.cond = self.condition.as_raw() as u8;
+        zone.cond = self.condition as u8;
         zone.capacity = self.capacity.0;
         Ok(())
     }
@@ -222,8 +215,9 @@ impl ZoneInfo {
 ///
 /// For `'a`, `disk` is valid, and `args` is what C has passed with it to the running
 /// `report_zones`. If there is no error yet, all zones from the first one that C wants up to
-/// `next`, of which there are `index`, were reported. `next` is the start of a zone, or the end of
-/// the disk. `zone_size` is not zero.
+/// `next`, of which there are `index`, were reported. `next` is where the next `remaining` zones
+/// begin, of which each is on the disk, and wanted by C. It is in front of `end` unless there are
+/// none. After an error there are none.
 pub struct ZoneReporter<'a> {
     disk: NonNull<bindings::gendisk>,
     args: *mut bindings::blk_report_zones_args,
@@ -232,8 +226,8 @@ pub struct ZoneReporter<'a> {
     end: Sector,
     next: Sector,
     index: u32,
-    /// The number of zones that C wants.
-    wanted: u32,
+    /// The number of zones that are still to be reported.
+    remaining: u32,
     /// What is passed to C.
     zone: bindings::blk_zone,
     result: Result,
@@ -242,13 +236,9 @@ pub struct ZoneReporter<'a> {
 
 impl<'a> ZoneReporter<'a> {
     /// Returns how many zones are still to be reported; zero after an error.
+    #[inline]
     pub fn remaining(&self) -> u32 {
-        if self.result.is_err() {
-            return 0;
-        }
-        // The number of zones of a disk fits into an `int`.
-        let on_disk = (self.end - self.next).0.div_ceil(self.zone_size.0) as u32;
-        on_disk.min(self.wanted - self.index)
+        self.remaining
     }
 
     /// Returns the next zone that is to be reported. A zone that is not reported is returned again.
@@ -256,8 +246,17 @@ impl<'a> ZoneReporter<'a> {
     /// Returns [`None`] if no further zone is wanted, or after an error.
     #[inline]
     pub fn next_zone(&mut self) -> Option<UnreportedZone<'_, 'a>> {
-        let wanted = self.index < self.wanted && self.next < self.end && self.result.is_ok();
-        wanted.then_some(UnreportedZone { reporter: self })
+        // INVARIANT: There is one.
+        (self.remaining != 0).then_some(UnreportedZone { reporter: self })
+    }
+
+    /// Ends the report.
+    #[cold]
+    fn fail(&mut self, error: Error) -> Result {
+        // INVARIANT: No zones remain.
+        self.remaining = 0;
+        self.result = Err(error);
+        self.result
     }
 }
 
@@ -273,6 +272,10 @@ unsafe impl TraceArg for &ZoneReporter<'_> {
 }
 
 /// A zone that is to be reported.
+///
+/// # Invariants
+///
+/// Zones remain to be reported, of which this is the next one.
 #[must_use = "a zone report ends at the first zone that is not reported"]
 pub struct UnreportedZone<'r, 'a> {
     reporter: &'r mut ZoneReporter<'a>,
@@ -288,8 +291,9 @@ impl UnreportedZone<'_, '_> {
     /// Returns the length: the zone size, or less for the last zone of the disk.
     #[inline]
     pub fn len(&self) -> Sectors {
-        let rest = self.reporter.end - self.reporter.next;
-        rest.min(self.reporter.zone_size)
+        // By the type invariant of [`ZoneReporter`], the zone is in front of the end.
+        let rest = self.reporter.end.0.wrapping_sub(self.reporter.next.0);
+        Sectors(rest).min(self.reporter.zone_size)
     }
 
     /// Returns whether the zone has no sectors, which is never so.
@@ -311,24 +315,28 @@ impl UnreportedZone<'_, '_> {
     pub fn report(self, info: &ZoneInfo) -> Result {
         let (start, len) = (self.start(), self.len());
         let Self { reporter } = self;
-        reporter.result = info
-            .write_to(&mut reporter.zone, start, len)
-            .and_then(|()| {
-                // SAFETY: By the type invariant of [`ZoneReporter`]. The zone is on the disk, and
-                // `index` is less than the number of zones that C wants.
-                to_result(unsafe {
-                    bindings::blk_report_zone(
-                        reporter.disk.as_ptr(),
-                        &mut reporter.zone,
-                        reporter.index,
-                        reporter.args,
-                    )
-                })
-            });
-        // INVARIANT: If there is no error, the zone was just reported.
-        reporter.next += len;
-        reporter.index += 1;
-        reporter.result
+        if let Err(error) = info.write_to(&mut reporter.zone, start, len) {
+            return reporter.fail(error);
+        }
+        // SAFETY: By the type invariants. The zone is on the disk, and `index` is less than the
+        // number of zones that C wants.
+        let result = unsafe {
+            bindings::blk_report_zone(
+                reporter.disk.as_ptr(),
+                &mut reporter.zone,
+                reporter.index,
+                reporter.args,
+            )
+        };
+        if result < 0 {
+            return reporter.fail(Error::from_errno(result));
+        }
+        // INVARIANT: The zone was just reported. The next one begins behind it, unless it was the
+        // last. None of the sums exceeds the end of the disk, or the number of its zones.
+        reporter.next = Sector(start.0.wrapping_add(len.0));
+        reporter.index = reporter.index.wrapping_add(1);
+        reporter.remaining = reporter.remaining.wrapping_sub(1);
+        Ok(())
     }
 }
 
@@ -404,16 +412,18 @@ impl ZoneReports {
         if self.removed.load(Relaxed) {
             return Err(ENODEV);
         }
-        // INVARIANT: By the safety requirement. Nothing is reported yet, and by the type invariant
-        // the zone size is not zero.
+        let next = Sector(sector.0 - sector.0 % self.zone_size.0);
+        // By the type invariant, the number of zones of a disk fits into an `int`.
+        let on_disk = (self.end - next).0.div_ceil(self.zone_size.0) as u32;
+        // INVARIANT: By the safety requirement. Nothing is reported yet.
         let mut reporter = ZoneReporter {
             disk,
             args,
             zone_size: self.zone_size,
             end: self.end,
-            next: Sector(sector.0 - sector.0 % self.zone_size.0),
+            next,
             index: 0,
-            wanted,
+            remaining: wanted.min(on_disk),
             zone: pin_init::zeroed(),
             result: Ok(()),
             _call: PhantomData,

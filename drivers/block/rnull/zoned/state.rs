@@ -9,23 +9,25 @@
 
 use crate::zone_layout::Zone;
 
-/// The condition of a sequential zone.
+/// The condition of a sequential zone, with the numbers that users see. So it takes no instructions
+/// to report it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Condition {
     /// Nothing is written.
-    Empty,
+    Empty = 1,
     /// A write has opened it.
-    ImplicitlyOpen,
+    ImplicitlyOpen = 2,
     /// The user has opened it.
-    ExplicitlyOpen,
+    ExplicitlyOpen = 3,
     /// A part is written, and it is not open.
-    Closed,
-    /// Nothing can be written until it is reset.
-    Full,
+    Closed = 4,
     /// Made read-only by the attribute.
-    ReadOnly,
+    ReadOnly = 13,
+    /// Nothing can be written until it is reset.
+    Full = 14,
     /// Made inaccessible by the attribute.
-    Offline,
+    Offline = 15,
 }
 
 impl Condition {
