@@ -85,12 +85,14 @@ pub struct QueueLimits {
     /// logical block size. The disk has at least one zone, and at most [`max_zones`].
     pub zoned: bool,
     /// The maximum number of open zones. Zero means no limit, and is required without zones. More
-    /// than [`Self::max_active_zones`] is rejected, unless that is zero.
+    /// than [`Self::max_active_zones`] is rejected, unless that is zero. For more than 2048 open or
+    /// active zones, the kernel logs that only so many workers submit writes.
     pub max_open_zones: u32,
     /// The maximum number of active zones. Zero means no limit, and is required without zones.
     pub max_active_zones: u32,
     /// The longest zone append. Zero means that the block layer emulates zone append by writes, and
-    /// is required without zones. More than a zone or the longest request has no effect.
+    /// is required without zones. More than a zone or the longest request has no effect. Less than
+    /// a logical block is rejected.
     pub max_hw_zone_append_sectors: Sectors,
 }
 
@@ -154,7 +156,9 @@ impl QueueLimits {
         let block = u64::from(self.logical_block_size >> SECTOR_SHIFT).max(1);
         let sizes = size.is_power_of_two() && size <= MAX_ZONE_SIZE && size >= block;
         let limits = self.max_active_zones == 0 || self.max_open_zones <= self.max_active_zones;
-        if !sizes || !limits {
+        // An append has whole blocks. C would fail each one.
+        let append = self.max_hw_zone_append_sectors.0;
+        if !sizes || !limits || (1..block).contains(&append) {
             return Err(EINVAL);
         }
         let count = u32::try_from(capacity.0.div_ceil(size)).map_err(|_| EINVAL)?;
@@ -285,6 +289,10 @@ mod tests {
             max_open_zones,
             ..zoned
         };
+        let append = |sectors| QueueLimits {
+            max_hw_zone_append_sectors: Sectors(sectors),
+            ..zoned
+        };
         let most = u64::from(max_zones());
         for (limits, capacity, valid) in [
             (zoned, 1, true),
@@ -300,6 +308,8 @@ mod tests {
             (size(1 << 32), 1 << 35, false),
             (open(100), 64, true),
             (open(101), 64, false),
+            (append(8), 64, true),
+            (append(7), 64, false),
         ] {
             let valid = valid && cfg!(CONFIG_BLK_DEV_ZONED);
             assert_eq!(limits.validate_zones(Sectors(capacity)).is_ok(), valid);

@@ -162,9 +162,10 @@ impl<T: Operations> NewDisk<T> {
     /// first.
     ///
     /// Fails with `EEXIST` or `EBUSY` if the name or a number is taken, `ENOMEM` if out of memory,
-    /// `ENODEV` if not all zones are reported or they do not match, or `EDEADLK` in a callback of
-    /// the block layer or in another context that cannot wait for I/O. An error of
-    /// [`Operations::report_zones`] is returned. The disk is freed then.
+    /// `ENODEV` if not all zones are reported or they do not match, `EINTR` if the disk is zoned
+    /// and the task is being killed, or `EDEADLK` in a callback of the block layer or in another
+    /// context that cannot wait for I/O. An error of [`Operations::report_zones`] is returned. The
+    /// disk is freed then.
     pub fn add(mut self) -> Result<GenDisk<T>> {
         late_drop::check_may_wait()?;
         let disk = self.disk.disk.as_ptr();
