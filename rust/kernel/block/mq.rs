@@ -144,7 +144,7 @@ mod queue_map;
 mod context;
 
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
-mod test_driver;
+pub(super) mod test_driver;
 
 pub(crate) use self::disk_data::DiskData;
 pub use self::{

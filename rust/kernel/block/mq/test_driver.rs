@@ -11,7 +11,7 @@ use super::{
 };
 use crate::prelude::*;
 
-pub(super) struct Driver;
+pub(crate) struct Driver;
 
 #[vtable]
 impl Operations for Driver {

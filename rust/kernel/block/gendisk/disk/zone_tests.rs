@@ -10,6 +10,7 @@ mod suite {
             gendisk::GenDiskBuilder,
             limits::QueueLimits,
             mq::{
+                test_driver,
                 Blocking,
                 IdleRequest,
                 NoTimer,
@@ -62,6 +63,8 @@ mod suite {
     struct Queue {
         report: Report,
         slow: Atomic<bool>,
+        /// The number of zones that the last report was asked for.
+        wanted: Atomic<u32>,
         shared: Arc<Shared>,
     }
 
@@ -104,6 +107,8 @@ mod suite {
                 queue.shared.finished.store(true, Relaxed);
             }
             let mut count = 0;
+            let wanted = reporter.remaining();
+            queue.wanted.store(wanted, Relaxed);
             while let Some(zone) = reporter.next_zone() {
                 if count == 1 && queue.report == Report::First {
                     break;
@@ -126,6 +131,8 @@ mod suite {
                 let reported = zone.report(&info);
                 assert!(reported.is_err() || !is_second || queue.report != Report::Wrong);
                 count += 1;
+                let remaining = reported.map_or(0, |()| wanted - count);
+                assert_eq!(reporter.remaining(), remaining);
             }
             Ok(())
         }
@@ -170,6 +177,7 @@ mod suite {
         let queue = Queue {
             report,
             slow: Atomic::new(false),
+            wanted: Atomic::new(0),
             shared,
         };
         let tags = TagSet::<Driver>::new(TagSetOptions::default(), Ok(()))?;
@@ -261,8 +269,9 @@ mod suite {
         }
         let disk = disk(Report::All)?;
         let (file, part) = open(&disk)?;
+        let wanted = || disk.queue_data().wanted.load(Relaxed);
         let (count, seen) = zones(part, 0, 100, 100);
-        assert_eq!(count, 5);
+        assert_eq!((count, wanted()), (5, 5));
         assert_eq!(seen.zones[..2], [(0, 1024), (1024, 1024)]);
         assert_eq!(seen.zones[4], (4096, 100));
         // From the zone that has the sector, and not more than wanted.
@@ -271,7 +280,8 @@ mod suite {
             (count, &seen.zones[..2]),
             (2, &[(1024, 1024), (2048, 1024)][..])
         );
-        assert_eq!(zones(part, 4195, 2, 100).0, 1);
+        assert_eq!(wanted(), 2);
+        assert_eq!((zones(part, 4195, 2, 100).0, wanted()), (1, 1));
         // Behind the last zone there is none.
         assert_eq!(zones(part, 4196, 2, 100).0, 0);
         assert_eq!(zones(part, u64::MAX, 2, 100).0, 0);
@@ -313,36 +323,14 @@ mod suite {
         refused(with_size(Sectors(1000)), ZONE);
         refused(with_size(Sectors(1)), Sectors(1 << 40));
         // A driver that cannot report zones.
-        let built = TagSet::<Plain>::new(TagSetOptions::default(), Ok(())).and_then(|tags| {
+        let tags = TagSet::<test_driver::Driver>::new(TagSetOptions::default(), Ok(()));
+        let built = tags.and_then(|tags| {
             GenDiskBuilder::new(tags, static_lock_class!())
                 .limits(limits())
                 .capacity(ZONE)
                 .build(c"rust_test_unzoned", Ok(()))
         });
         assert_eq!(built.err(), Some(EINVAL));
-    }
-
-    struct Plain;
-
-    #[vtable]
-    impl Operations for Plain {
-        type Context = Blocking;
-        type TagSetData = ();
-        type QueueData = ();
-        type HwData = ();
-        type RequestData = ();
-        type Timer = NoTimer;
-
-        fn init_hw_queue(_: &(), _: &(), _: u32) -> impl PinInit<(), Error> {
-            Ok(())
-        }
-
-        fn init_request(_: &()) -> impl PinInit<()> {}
-
-        fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
-            rq.start().end(Ok(()));
-            Ok(())
-        }
     }
 
     /// Asks the operations of a disk for its first zone, as C does for a disk that is open.
