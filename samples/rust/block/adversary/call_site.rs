@@ -26,6 +26,7 @@ pub(crate) enum CallSite {
     Timeout,
     InitHwQueue,
     InitRequest,
+    ReportZones,
     DropTagSetData,
     DropQueueData,
     DropHwData,
@@ -59,6 +60,7 @@ impl CallSite {
         Self::Timeout,
         Self::InitHwQueue,
         Self::InitRequest,
+        Self::ReportZones,
         Self::DropTagSetData,
         Self::DropQueueData,
         Self::DropHwData,
@@ -95,6 +97,7 @@ impl CallSite {
             self,
             Self::QueueRq
                 | Self::QueueRqs
+                | Self::ReportZones
                 | Self::Task
                 | Self::Show
                 | Self::Store

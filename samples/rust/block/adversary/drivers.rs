@@ -10,28 +10,32 @@ use super::{
         Pdu,
         SetData, //
     },
-    requests, //
+    requests,
     variant::Variant,
+    zones, //
 };
 use kernel::{
-    block::mq::{
-        self,
-        Blocking,
-        CompletingRequest,
-        DelayQueue,
-        HwQueue,
-        IdleRequest,
-        IoCompletionBatch,
-        NoTimer,
-        Operations,
-        PlugList,
-        QueueResult,
-        RequestList,
-        RequestQueue,
-        StartedRequest,
-        TimedOutRequest,
-        TimeoutAction,
-        Timer, //
+    block::{
+        mq::{
+            self,
+            Blocking,
+            CompletingRequest,
+            DelayQueue,
+            HwQueue,
+            IdleRequest,
+            IoCompletionBatch,
+            NoTimer,
+            Operations,
+            PlugList,
+            QueueResult,
+            RequestList,
+            RequestQueue,
+            StartedRequest,
+            TimedOutRequest,
+            TimeoutAction,
+            Timer, //
+        },
+        zone::ZoneReporter, //
     },
     prelude::*,
     sync::Arc,
@@ -113,6 +117,10 @@ driver! {
         fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
             requests::timeout(rq)
         }
+
+        fn report_zones(disk: &DiskData<Self>, reporter: &mut ZoneReporter<'_>) -> Result {
+            zones::report_zones(disk, reporter)
+        }
     }
 }
 
@@ -149,6 +157,10 @@ driver! {
 
         fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
             requests::timeout(rq)
+        }
+
+        fn report_zones(disk: &DiskData<Self>, reporter: &mut ZoneReporter<'_>) -> Result {
+            zones::report_zones(disk, reporter)
         }
     }
 }

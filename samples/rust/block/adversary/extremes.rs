@@ -127,6 +127,9 @@ pub(crate) fn queue_limits(rng: &mut Rng) -> QueueLimits {
         rotational: rng.one_in(4),
         ..QueueLimits::default()
     };
+    if rng.one_in(3) {
+        limits = zoned(rng, limits);
+    }
     let fields = rng.below(8);
     if fields < 4 {
         for _ in 0..fields {
@@ -134,6 +137,18 @@ pub(crate) fn queue_limits(rng: &mut Rng) -> QueueLimits {
         }
     }
     limits
+}
+
+/// Returns the limits of a zoned disk.
+pub(crate) fn zoned(rng: &mut Rng, limits: QueueLimits) -> QueueLimits {
+    QueueLimits {
+        zoned: true,
+        chunk_sectors: Sectors(rng.pick(&[16, 64, 128, 1024, 2048, 4096, 32768])),
+        max_open_zones: rng.pick(&[0, 0, 1, 3, 8]),
+        max_active_zones: rng.pick(&[0, 0, 8, 100]),
+        max_hw_zone_append_sectors: Sectors(rng.pick(&[0, 8, 64, 1024, 1 << 20])),
+        ..limits
+    }
 }
 
 /// Sets one limit to a boundary value.

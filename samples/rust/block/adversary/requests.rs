@@ -17,6 +17,7 @@ use super::{
     shared::Shared, //
     transfer,
     variant::Variant,
+    zones, //
 };
 use core::mem::forget;
 use kernel::{
@@ -235,10 +236,11 @@ pub(crate) fn queue_rq<'q, T: Adversary>(
 fn started<T: Adversary>(
     shared: &Shared<T>,
     hw: Option<HwQueue<'_, T>>,
-    rq: StartedRequest<T>,
+    mut rq: StartedRequest<T>,
     choice: u64,
     rng: &mut Rng,
 ) {
+    zones::set_append_sector(&mut rq, rng);
     let rejected = match choice {
         9 => {
             drop(rq);

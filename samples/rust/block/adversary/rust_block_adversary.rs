@@ -33,6 +33,8 @@ mod drivers;
 
 mod requests;
 
+mod zones;
+
 mod transfer;
 
 mod data;

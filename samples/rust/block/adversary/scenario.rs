@@ -170,13 +170,29 @@ impl<T: Adversary> DriverScenario<T> {
         }
         let disks = 1 + rng.below(2);
         for _ in 0..if exclusive { 1 } else { disks } {
-            // If the random limits are invalid, the disk has plain ones.
-            if driver.add(&mut rng, true).is_err() {
-                let _ = driver.add(&mut rng, false);
-            }
+            // If the random limits are invalid, the disk has plain ones. Its zones may still be
+            // reported wrongly.
+            let added = driver.add(&mut rng, true);
+            let _ = added
+                .or_else(|_| driver.add(&mut rng, false))
+                .or_else(|_| driver.add(&mut rng, false));
         }
         let scenario: Arc<dyn Scenario> = driver;
         Ok(scenario)
+    }
+
+    /// Returns limits that are valid, of a zoned disk in some cases.
+    fn plain_limits(&self, rng: &mut Rng) -> QueueLimits {
+        let plain = QueueLimits {
+            max_hw_discard_sectors: Sectors(1024),
+            write_cache: true,
+            ..QueueLimits::default()
+        };
+        if T::HAS_REPORT_ZONES && rng.one_in(2) {
+            extremes::zoned(rng, plain)
+        } else {
+            plain
+        }
     }
 
     /// Builds a disk with `tags`.
@@ -194,11 +210,7 @@ impl<T: Adversary> DriverScenario<T> {
                 .capacity(extremes::capacity(rng))
         } else {
             builder
-                .limits(QueueLimits {
-                    max_hw_discard_sectors: Sectors(1024),
-                    write_cache: true,
-                    ..QueueLimits::default()
-                })
+                .limits(self.plain_limits(rng))
                 .capacity(Sectors::from_mebibytes(16))
         };
         let data = if any_limits && rng.one_in(8) {

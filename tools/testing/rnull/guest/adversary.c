@@ -13,16 +13,26 @@
  */
 #include <dirent.h>
 #include <liburing.h>
+#include <linux/blkzoned.h>
 
 #include "util.h"
 
 #define TREE "/sys/kernel/config/adversary/"
 #define KEEPER "/sys/kernel/config/keeper/"
+/* Of the module `append`, if there is one. */
+#define APPEND "/sys/module/append/parameters/append"
+
+/* Since Linux 6.19. */
+#ifndef BLKREPORTZONEV2
+#define BLKREPORTZONEV2 _IOWR(0x12, 142, struct blk_zone_report)
+#define BLK_ZONE_REP_CACHED (1U << 31)
+#endif
 
 /* For the module: allocations may fail during this act. */
 #define SCARCE (1ul << 32)
 
 enum { USERS = 4, ACTS = 6, LONGEST = 65536, PATIENCE = 80, POLLED = 8 };
+enum { ZONES = 64, MOST_ZONES = 1024 };
 
 static atomic_bool stopped;
 /* The current step, and when it began. */
@@ -165,6 +175,64 @@ static void polled(uint64_t *c, struct io_uring *ring, int fd, unsigned char *bu
 	}
 }
 
+/* use_zones: asks for zones, manages one of them or more, and writes to it. */
+static void use_zones(uint64_t *c, int fd, const char *disk, unsigned char *buffer)
+{
+	static const unsigned long requests[] = { BLKRESETZONE, BLKOPENZONE, BLKCLOSEZONE,
+						  BLKFINISHZONE };
+	static __thread struct {
+		struct blk_zone_report head;
+		struct blk_zone zones[ZONES];
+	} report;
+	struct blk_zone_range range;
+	uint64_t size = 0, length;
+	struct blk_zone *zone;
+	char text[128];
+
+	ioctl(fd, BLKGETSIZE64, &size);
+	memset(&report.head, 0, sizeof(report.head));
+	report.head.sector = below(c, 3) ? 0 : below(c, size / 512 + 2);
+	report.head.nr_zones = 1 + below(c, ZONES);
+	report.head.flags = below(c, 2) ? BLK_ZONE_REP_CACHED : 0;
+	if (ioctl(fd, below(c, 2) ? BLKREPORTZONE : BLKREPORTZONEV2, &report) < 0 ||
+	    !report.head.nr_zones)
+		return;
+	zone = &report.zones[below(c, report.head.nr_zones)];
+	range = (struct blk_zone_range){ zone->start, zone->len };
+	length = (1 + below(c, 16)) * 4096;
+	switch (below(c, 8)) {
+	case 0:
+		/* The kernel loops over all zones, of which a disk can have millions. */
+		if (size / 512 / zone->len > MOST_ZONES)
+			break;
+		range = (struct blk_zone_range){ 0, size / 512 };
+		ioctl(fd, requests[below(c, 4)], &range);
+		break;
+	case 1:
+		range.nr_sectors *= 1 + below(c, 4);
+		ioctl(fd, requests[below(c, 4)], &range);
+		break;
+	case 2:
+		ioctl(fd, requests[below(c, 4)], &range);
+		break;
+	case 3:
+		snprintf(text, sizeof(text), "/dev/%s %llu %u %u", disk, zone->start,
+			 1 + (unsigned int)below(c, 128), 1);
+		write_file(APPEND, text);
+		break;
+	case 4:
+		range = (struct blk_zone_range){ below(c, 999), below(c, 999) };
+		ioctl(fd, requests[below(c, 4)], &range);
+		break;
+	default:
+		/* A sequence of writes at the pointer, if it tells the truth. */
+		for (uint64_t at = zone->wp * 512, i = below(c, 4); i; i--, at += length)
+			pwritev2(fd, &(struct iovec){ buffer, length }, 1, at,
+				 below(c, 4) ? 0 : RWF_NOWAIT);
+	}
+	transfers++;
+}
+
 /* user: opens disks and uses them for a while. */
 static void *user(void *arg)
 {
@@ -199,7 +267,10 @@ static void *user(void *arg)
 			}
 			if (below(&c, 8) == 0)
 				fail(1 + below(&c, 20));
-			transfer(&c, fd, buffer);
+			if (below(&c, 3))
+				transfer(&c, fd, buffer);
+			else
+				use_zones(&c, fd, name, buffer);
 			fail(0);
 		}
 		close(fd);
