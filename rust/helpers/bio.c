@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Helpers that map pages to copy their contents. */
+/* Helpers for bios. The first ones map pages to copy their contents. */
 
+#include <linux/bio.h>
+#include <linux/blkdev.h>
 #include <linux/highmem.h>
+#include <linux/jiffies.h>
+#include <linux/part_stat.h>
 
 __rust_helper void rust_helper_memcpy_from_page(char *dst, struct page *src,
 						size_t src_at, size_t len)
@@ -57,4 +61,29 @@ __rust_helper void rust_helper_bio_flush(struct page *page, size_t at,
 
 	for (at = round_down(at, PAGE_SIZE); at < end; at += PAGE_SIZE)
 		flush_dcache_page(page + (at >> PAGE_SHIFT));
+}
+
+__rust_helper void rust_helper_blk_get_usage(struct request_queue *q)
+{
+	percpu_ref_get(&q->q_usage_counter);
+}
+
+__rust_helper unsigned long rust_helper_blk_jiffies(void)
+{
+	return jiffies;
+}
+
+/* Counts a flush as well, as the block layer does for a request. */
+__rust_helper void rust_helper_bio_account_end(struct bio *bio, unsigned long start)
+{
+	struct block_device *part = bio->bi_bdev;
+
+	bio_end_io_acct(bio, start);
+	if (bio->bi_opf & REQ_PREFLUSH) {
+		part_stat_lock();
+		part_stat_inc(part, ios[STAT_FLUSH]);
+		part_stat_add(part, nsecs[STAT_FLUSH],
+			      jiffies_to_nsecs(jiffies - start));
+		part_stat_unlock();
+	}
 }

@@ -37,6 +37,8 @@ static_assert((__force u8)BLK_STS_INVAL == 19);
 static_assert((__force u32)BLK_FEAT_WRITE_CACHE == 1u << 0);
 static_assert((__force u32)BLK_FEAT_FUA == 1u << 1);
 static_assert((__force u32)BLK_FEAT_ROTATIONAL == 1u << 2);
+static_assert((__force u32)BLK_FEAT_IO_STAT == 1u << 4);
+static_assert((__force u32)BLK_FEAT_NOWAIT == 1u << 7);
 static_assert((__force u32)BLK_FEAT_ZONED == 1u << 10);
 
 /*

@@ -5,7 +5,8 @@
 //! A driver implements [`mq::Operations`], creates an [`mq::TagSet`] that holds the requests,
 //! builds a [`GenDisk`](gendisk::GenDisk) on it, then adds the disk to the system. The block layer
 //! then passes requests to the driver, each one an owned value that is started, processed and
-//! ended.
+//! ended. A driver that implements [`bio_based::Operations`] instead gets the bios themselves, in
+//! the task that submits them.
 //!
 //! Positions and lengths on a disk are counted in units of 512 bytes everywhere, regardless of the
 //! block size of the disk; see [`Sector`] and [`Sectors`].
@@ -14,6 +15,9 @@
 //! [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
 
 pub mod gendisk;
+
+pub mod bio_based;
+
 pub mod limits;
 pub mod major;
 pub mod mq;

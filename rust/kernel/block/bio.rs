@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The data of a started request.
+//! The data of a started request, or of a bio.
 //!
 //! A read or write request refers to memory through a list of `struct bio`, each with an array of
 //! `struct bio_vec`. The pages belong to the submitter, often to a process that keeps using them.
@@ -9,7 +9,8 @@
 //!
 //! The types guarantee:
 //!
-//! * They borrow from the started request, so the request cannot end while one of them exists.
+//! * They borrow from the started request, or from the bio, which cannot end while one of them
+//!   exists.
 //! * The direction is part of the type: the memory of a write request is never written to.
 //! * No Rust reference to the memory is created, because its owner may change it at any time. Bytes
 //!   are copied to or from buffers of the driver. If the owner changes the memory during the copy,
@@ -40,7 +41,7 @@ pub use self::{
     segments::Segments,
 };
 
-/// The data transfer of a started request.
+/// The data transfer of a started request, or of a bio.
 ///
 /// # Examples
 ///
@@ -76,8 +77,6 @@ impl Transfer<'_> {
     /// the result.
     #[inline]
     pub(crate) unsafe fn from_raw(rq: *mut bindings::request) -> Self {
-        const OP_MASK: u32 = (1 << bindings::REQ_OP_BITS) - 1;
-
         // SAFETY: By the safety requirement. The operation does not change between the start of the
         // request and its end.
         let flags = unsafe { (*rq).cmd_flags };
@@ -85,6 +84,35 @@ impl Transfer<'_> {
         let bytes = unsafe { (*rq).__data_len };
         // SAFETY: As above, for the list of bios.
         let bio = unsafe { (*rq).bio };
+        // SAFETY: By the safety requirement, these are the bios of a request with this operation.
+        unsafe { Self::new(flags, bio, bytes) }
+    }
+
+    /// Returns the data transfer of a single bio.
+    ///
+    /// # Safety
+    ///
+    /// `bio` must point to a bio that does not end during the lifetime of the result.
+    #[inline]
+    pub(crate) unsafe fn from_bio(bio: *const bindings::bio) -> Self {
+        // SAFETY: By the safety requirement. The operation does not change.
+        let flags = unsafe { (*bio).bi_opf };
+        // SAFETY: As above, for the length.
+        let bytes = unsafe { (*bio).bi_iter.bi_size };
+        // SAFETY: By the safety requirement. The bio itself has all of the bytes, so those that may
+        // follow it in a list are not used.
+        unsafe { Self::new(flags, bio, bytes) }
+    }
+
+    /// Returns the data transfer of `bytes` bytes of a list of bios with the operation in `flags`.
+    ///
+    /// # Safety
+    ///
+    /// The bios with the first `bytes` bytes do not end during the lifetime of the result.
+    #[inline]
+    unsafe fn new(flags: bindings::blk_opf_t, bio: *const bindings::bio, bytes: u32) -> Self {
+        const OP_MASK: u32 = (1 << bindings::REQ_OP_BITS) - 1;
+
         match flags & OP_MASK {
             bindings::req_op_REQ_OP_READ => {
                 // SAFETY: The bios of a read describe memory that may be written until the request

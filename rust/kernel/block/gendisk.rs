@@ -9,6 +9,7 @@
 
 mod builder;
 mod disk;
+mod interface;
 mod operations;
 
 pub use self::{
@@ -16,5 +17,10 @@ pub use self::{
     disk::{
         GenDisk,
         NewDisk, //
+    },
+    interface::{
+        Bios,
+        Driver,
+        Requests, //
     },
 };

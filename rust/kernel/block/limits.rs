@@ -18,7 +18,21 @@ use crate::{
 const FEATURE_WRITE_CACHE: u32 = 1 << 0;
 const FEATURE_FUA: u32 = 1 << 1;
 const FEATURE_ROTATIONAL: u32 = 1 << 2;
+const FEATURE_IO_STAT: u32 = 1 << 4;
+const FEATURE_NOWAIT: u32 = 1 << 7;
 const FEATURE_ZONED: u32 = 1 << 10;
+
+/// Returns whether a disk with these features has FUA.
+#[inline]
+pub(crate) fn has_fua(features: bindings::blk_features_t) -> bool {
+    features & FEATURE_FUA != 0
+}
+
+/// Returns whether a disk with these features has I/O statistics.
+#[inline]
+pub(crate) fn has_io_stat(features: bindings::blk_features_t) -> bool {
+    features & FEATURE_IO_STAT != 0
+}
 
 /// The limits of a disk: the fields of C's `struct queue_limits` that drivers have needed so far.
 ///
@@ -197,6 +211,14 @@ impl QueueLimits {
         }
     }
 
+    /// Returns the limits of a disk that gets bios, with the features that C sets itself if the
+    /// disk gets requests: I/O statistics, and bios that must not wait.
+    pub(crate) fn as_raw_for_bios(&self) -> bindings::queue_limits {
+        let mut raw = self.as_raw();
+        raw.features |= FEATURE_IO_STAT | FEATURE_NOWAIT;
+        raw
+    }
+
     fn features(&self) -> bindings::blk_features_t {
         let bit = |set: bool, feature: u32| if set { feature } else { 0 };
         bit(self.write_cache, FEATURE_WRITE_CACHE)
@@ -217,6 +239,14 @@ mod tests {
         assert_eq!(raw.features, 0);
         assert_eq!(raw.logical_block_size, 0);
         assert_eq!(raw.max_hw_sectors, 0);
+    }
+
+    #[test]
+    fn a_disk_with_bios_has_the_features_that_c_sets_for_requests() {
+        let raw = QueueLimits::default().as_raw_for_bios();
+        assert_eq!(raw.features, FEATURE_IO_STAT | FEATURE_NOWAIT);
+        assert!(has_io_stat(raw.features) && !has_fua(raw.features));
+        assert!(has_fua(FEATURE_FUA) && !has_io_stat(FEATURE_FUA));
     }
 
     #[test]

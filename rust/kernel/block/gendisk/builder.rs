@@ -6,27 +6,29 @@
 
 use super::{
     disk::Disk,
+    interface::{
+        Base,
+        Bios,
+        Driver,
+        Requests, //
+    },
     operations::DiskOperations,
     NewDisk, //
 };
 use crate::{
     bindings,
     block::{
+        bio_based,
         limits::QueueLimits,
         major::BlockMajor,
         mq::{
-            DiskData,
-            Operations,
+            self,
             TagSet, //
         },
-        zone::{
-            ZoneReporter,
-            ZoneReports, //
-        },
+        zone::ZoneReports,
         Sectors,
         SECTOR_SHIFT, //
     },
-    error::from_err_ptr,
     late_drop::{
         self,
         LateDrop, //
@@ -46,22 +48,6 @@ const MAX_CAPACITY: Sectors = Sectors(i64::MAX as u64 >> SECTOR_SHIFT);
 
 /// The maximum number of minor numbers of a disk.
 const MAX_MINORS: u32 = 256;
-
-/// Calls a driver for a zone report.
-///
-/// # Safety
-///
-/// `queue` is that of a disk of `T` whose data is not dropped meanwhile.
-unsafe fn report_zones<T: Operations>(
-    queue: *const bindings::request_queue,
-    reporter: &mut ZoneReporter<'_>,
-) -> Result {
-    if !T::HAS_REPORT_ZONES {
-        return Err(EOPNOTSUPP);
-    }
-    // SAFETY: By the safety requirement.
-    T::report_zones(unsafe { DiskData::<T>::of_queue(queue) }.data(), reporter)
-}
 
 /// The device numbers of a disk.
 struct DeviceNumbers {
@@ -132,20 +118,36 @@ struct DeviceNumbers {
 /// assert_eq!(nothing.err(), Some(EINVAL));
 /// # Ok::<(), Error>(())
 /// ```
-pub struct GenDiskBuilder<T: Operations> {
-    tag_set: Arc<TagSet<T>>,
+pub struct GenDiskBuilder<T: Driver<I>, I = Requests> {
+    tag_set: T::TagSet,
     class: Pin<&'static LockClassKey>,
     limits: QueueLimits,
     capacity: Sectors,
     numbers: Option<DeviceNumbers>,
 }
 
-impl<T: Operations> GenDiskBuilder<T> {
+impl<T: mq::Operations> GenDiskBuilder<T, Requests> {
     /// Creates a builder for a disk with a capacity of zero and default limits.
     ///
     /// The module of `T` stays loaded while the disk is open. `class` is `static_lock_class!()`;
     /// all disks of a driver share it.
     pub fn new(tag_set: Arc<TagSet<T>>, class: Pin<&'static LockClassKey>) -> Self {
+        Self::on(tag_set, class)
+    }
+}
+
+impl<T: bio_based::Operations> GenDiskBuilder<T, Bios> {
+    /// Creates a builder for a disk that gets bios instead of requests, with a capacity of zero and
+    /// default limits.
+    ///
+    /// As for [`Self::new`]. A disk with bios cannot be zoned.
+    pub fn bio_based(class: Pin<&'static LockClassKey>) -> Self {
+        Self::on((), class)
+    }
+}
+
+impl<I: 'static, T: Driver<I>> GenDiskBuilder<T, I> {
+    fn on(tag_set: T::TagSet, class: Pin<&'static LockClassKey>) -> Self {
         Self {
             tag_set,
             class,
@@ -187,7 +189,7 @@ impl<T: Operations> GenDiskBuilder<T> {
                 && numbers.first_minor < (1 << bindings::MINORBITS)
         });
         // C does not handle a zoned disk that reports no zones.
-        let zones = !self.limits.zoned || T::HAS_REPORT_ZONES;
+        let zones = !self.limits.zoned || T::REPORT_ZONES.is_some();
         if minors_fit && self.capacity <= MAX_CAPACITY && zones && !name.is_empty() {
             Ok(())
         } else {
@@ -197,12 +199,12 @@ impl<T: Operations> GenDiskBuilder<T> {
 
     /// Prepares for the zone reports of the disk, if it is zoned.
     fn zone_reports(&mut self) -> Result<Option<Pin<KBox<ZoneReports>>>> {
-        if !self.limits.zoned {
+        let Some(report_zones) = T::REPORT_ZONES.filter(|_| self.limits.zoned) else {
             return Ok(None);
-        }
+        };
         self.limits = self.limits.validate_zones(self.capacity)?;
         let zone_size = self.limits.chunk_sectors;
-        let reports = ZoneReports::new(zone_size, self.capacity, report_zones::<T>);
+        let reports = ZoneReports::new(zone_size, self.capacity, report_zones);
         Ok(Some(KBox::pin_init(reports, GFP_KERNEL)?))
     }
 
@@ -220,79 +222,65 @@ impl<T: Operations> GenDiskBuilder<T> {
         mut self,
         name: &CStr,
         queue_data: impl PinInit<T::QueueData, Error>,
-    ) -> Result<NewDisk<T>> {
-        const_assert!(size_of::<DiskData<T>>() <= late_drop::MAX_SIZE);
+    ) -> Result<NewDisk<T, I>> {
         self.validate(name)?;
         late_drop::check_may_wait()?;
-        let owner = this_module::<T::OwnerModule>();
+        let owner = this_module::<T::Module>();
         let (pin, disk_pin) = (ModulePin::new(owner)?, ModulePin::new(owner)?);
         let zone_reports = self.zone_reports()?;
-        let operations = DiskOperations::new(owner, self.tag_set.clone(), zone_reports)?;
-        let data = KBox::pin_init(self.tag_set.disk_data(queue_data), GFP_KERNEL)?;
-        let disk = self.alloc(&data)?;
+        let (limits, class, numbers) = (self.limits, self.class, self.numbers);
+        let base = T::base(self.tag_set, queue_data)?;
+        let operations = DiskOperations::new(owner, base.tag_set(), T::SUBMIT_BIO, zone_reports)?;
+        // SAFETY: `Disk` drops it after the disk.
+        let disk = unsafe { base.alloc(&limits, class) }?;
         // SAFETY: The disk was just allocated, is not added, and is not known elsewhere yet.
-        unsafe { self.fill(disk, name, operations) };
+        unsafe { fill(disk, name, self.capacity, numbers.as_ref(), operations) };
         // INVARIANT: The disk was just allocated and initialised, and is not added.
         let disk = Disk {
             disk,
             added: false,
-            zoned: self.limits.zoned,
-            data,
-            tag_set: self.tag_set,
-            _major: self.numbers.map(|numbers| numbers.major),
+            zoned: limits.zoned,
+            base,
+            _major: numbers.map(|numbers| numbers.major),
             pin: disk_pin,
         };
         Ok(NewDisk::new(LateDrop::new(pin, Ok(disk), GFP_KERNEL)?))
     }
+}
 
-    fn alloc(&self, data: &DiskData<T>) -> Result<NonNull<bindings::gendisk>> {
-        let mut limits = self.limits.as_raw();
-        let disk = self.tag_set.with_fixed_queues(|set| {
-            // SAFETY: The tag set, to which the disk will hold a reference, is valid; so are the
-            // limits. The data of the disk outlives it, and the lock class is static.
-            from_err_ptr(unsafe {
-                bindings::__blk_mq_alloc_disk(
-                    set,
-                    &mut limits,
-                    core::ptr::from_ref(data).cast_mut().cast(),
-                    self.class.as_ptr(),
-                )
-            })
-        })?;
-        NonNull::new(disk).ok_or(ENOMEM)
+/// Fills in what the driver chooses.
+///
+/// # Safety
+///
+/// The caller owns `disk`, which is allocated and not added.
+unsafe fn fill(
+    disk: NonNull<bindings::gendisk>,
+    name: &CStr,
+    capacity: Sectors,
+    numbers: Option<&DeviceNumbers>,
+    operations: DiskOperations,
+) {
+    let disk = disk.as_ptr();
+    // SAFETY: By the safety requirement.
+    let disk_name = unsafe { &mut (*disk).disk_name };
+    // The name was all zero, so the bytes that are not overwritten terminate it.
+    let max_len = disk_name.len() - 1;
+    for (to, from) in disk_name[..max_len].iter_mut().zip(name.to_bytes()) {
+        *to = *from as c_char;
     }
-
-    /// # Safety
-    ///
-    /// The caller owns `disk`, which is allocated and not added.
-    unsafe fn fill(
-        &self,
-        disk: NonNull<bindings::gendisk>,
-        name: &CStr,
-        operations: DiskOperations,
-    ) {
-        let disk = disk.as_ptr();
+    // SAFETY: By the safety requirement. The disk owns its operations now; dropping the disk
+    // accounts for them.
+    unsafe { (*disk).fops = operations.into_raw() };
+    // SAFETY: By the safety requirement.
+    unsafe { bindings::set_capacity(disk, capacity.0) };
+    if let Some(numbers) = numbers {
+        // `validate` has checked that the numbers fit.
+        //
         // SAFETY: By the safety requirement.
-        let disk_name = unsafe { &mut (*disk).disk_name };
-        // The name was all zero, so the bytes that are not overwritten terminate it.
-        let max_len = disk_name.len() - 1;
-        for (to, from) in disk_name[..max_len].iter_mut().zip(name.to_bytes()) {
-            *to = *from as c_char;
-        }
-        // SAFETY: By the safety requirement. The disk owns its operations now; dropping the disk
-        // accounts for them.
-        unsafe { (*disk).fops = operations.into_raw() };
+        unsafe { (*disk).major = numbers.major.number() as c_int };
         // SAFETY: By the safety requirement.
-        unsafe { bindings::set_capacity(disk, self.capacity.0) };
-        if let Some(numbers) = &self.numbers {
-            // `validate` has checked that the numbers fit.
-            //
-            // SAFETY: By the safety requirement.
-            unsafe { (*disk).major = numbers.major.number() as c_int };
-            // SAFETY: By the safety requirement.
-            unsafe { (*disk).first_minor = numbers.first_minor as c_int };
-            // SAFETY: By the safety requirement.
-            unsafe { (*disk).minors = numbers.minors as c_int };
-        }
+        unsafe { (*disk).first_minor = numbers.first_minor as c_int };
+        // SAFETY: By the safety requirement.
+        unsafe { (*disk).minors = numbers.minors as c_int };
     }
 }

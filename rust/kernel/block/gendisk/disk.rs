@@ -4,15 +4,20 @@
 //!
 //! C header: [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
 
-use super::operations::DiskOperations;
+use super::{
+    interface::{
+        Base,
+        Driver,
+        Requests, //
+    },
+    operations::DiskOperations, //
+};
 use crate::{
     bindings,
     block::{
         major::BlockMajor,
         mq::{
-            DiskData,
             Operations,
-            RequestQueue,
             TagSet, //
         },
     },
@@ -38,26 +43,25 @@ use core::ptr::NonNull;
 ///
 /// # Invariants
 ///
-/// It owns a reference to `disk`, which was allocated on `tag_set` with `data`, and owns the table
-/// that its `fops` points to. `added` is true if and only if `device_add_disk` has succeeded.
-pub(super) struct Disk<T: Operations> {
+/// It owns a reference to `disk`, which `alloc` of `base` has returned, and owns the table that its
+/// `fops` points to. `added` is true if and only if `device_add_disk` has succeeded.
+pub(super) struct Disk<B: Base> {
     pub(super) disk: NonNull<bindings::gendisk>,
     pub(super) added: bool,
     pub(super) zoned: bool,
-    pub(super) data: Pin<KBox<DiskData<T>>>,
-    pub(super) tag_set: Arc<TagSet<T>>,
+    pub(super) base: B,
     pub(super) _major: Option<Arc<BlockMajor>>,
     /// Keeps the driver's module in memory if this is leaked, since C continues to call it.
     pub(super) pin: ModulePin,
 }
 
 // SAFETY: C synchronises access to the disk, and the driver's data is `Send` and `Sync`.
-unsafe impl<T: Operations> Send for Disk<T> {}
+unsafe impl<B: Base> Send for Disk<B> {}
 
 // SAFETY: As above.
-unsafe impl<T: Operations> Sync for Disk<T> {}
+unsafe impl<B: Base> Sync for Disk<B> {}
 
-impl<T: Operations> Disk<T> {
+impl<B: Base> Disk<B> {
     /// Removes a disk that was added.
     fn remove(&mut self) {
         let disk = self.disk.as_ptr();
@@ -65,19 +69,13 @@ impl<T: Operations> Disk<T> {
         let queue = unsafe { (*disk).queue };
         // SAFETY: By the type invariant, a disk has a queue.
         let queue = unsafe { NonNull::new_unchecked(queue) };
-        // Requests may be waiting in a hardware queue that the driver has stopped.
-        //
-        // SAFETY: By the type invariant, the queue was created with `data`, whose timer is
-        // cancelled below.
-        unsafe { RequestQueue::<T>::from_raw(queue) }.start_and_disable_stop();
+        // SAFETY: By the type invariant.
+        unsafe { self.base.begin_removal(queue) };
         // Drains all I/O, and exits the hardware queues.
         //
         // SAFETY: By the type invariant, the disk was added, and it is removed only once.
         unsafe { bindings::del_gendisk(disk) };
-        // Callbacks of the driver may still be running.
-        self.tag_set.reap();
-        // The timer is not started again.
-        self.data.cancel_timer();
+        self.base.end_removal();
         // SAFETY: By the type invariant, and the pin is that of the driver's module.
         unsafe { DiskOperations::remove(self.disk, &self.pin) };
         // If a task has the disk open, C releases the disk when the task closes it. Until then, C
@@ -106,9 +104,9 @@ impl<T: Operations> Disk<T> {
         // If adding the disk failed halfway, code that iterates over all disks may have a reference
         // to it.
         self.wait_for_references();
-        self.tag_set.with_fixed_queues(|_| {
+        self.base.with_fixed_queues(|| {
             // SAFETY: By the type invariant. This is the last reference, so putting it exits the
-            // hardware queues, for which the tag set is still there.
+            // hardware queues, for which their tag set is still there.
             unsafe { bindings::put_disk(disk) }
         });
         // SAFETY: By the type invariant. The disk that used the operations is freed, and it was not
@@ -117,7 +115,7 @@ impl<T: Operations> Disk<T> {
     }
 }
 
-impl<T: Operations> Drop for Disk<T> {
+impl<B: Base> Drop for Disk<B> {
     fn drop(&mut self) {
         if self.added {
             self.remove();
@@ -142,18 +140,18 @@ impl<T: Operations> Drop for Disk<T> {
 /// }
 /// ```
 #[must_use = "a disk has no effect until it is added"]
-pub struct NewDisk<T: Operations> {
-    disk: LateDrop<Disk<T>>,
+pub struct NewDisk<T: Driver<I>, I = Requests> {
+    disk: LateDrop<Disk<T::Base>>,
 }
 
-impl<T: Operations> NewDisk<T> {
-    pub(super) fn new(disk: LateDrop<Disk<T>>) -> Self {
+impl<I: 'static, T: Driver<I>> NewDisk<T, I> {
+    pub(super) fn new(disk: LateDrop<Disk<T::Base>>) -> Self {
         Self { disk }
     }
 
     /// Returns the driver's data for the disk.
     pub fn queue_data(&self) -> &T::QueueData {
-        self.disk.data.data()
+        self.disk.base.queue_data()
     }
 
     /// Adds the disk to the system.
@@ -166,10 +164,10 @@ impl<T: Operations> NewDisk<T> {
     /// and the task is being killed, or `EDEADLK` in a callback of the block layer or in another
     /// context that cannot wait for I/O. An error of [`Operations::report_zones`] is returned. The
     /// disk is freed then.
-    pub fn add(mut self) -> Result<GenDisk<T>> {
+    pub fn add(mut self) -> Result<GenDisk<T, I>> {
         late_drop::check_may_wait()?;
         let disk = self.disk.disk.as_ptr();
-        let owner = this_module::<T::OwnerModule>().as_ptr();
+        let owner = this_module::<T::Module>().as_ptr();
         if self.disk.zoned {
             // SAFETY: By the type invariant of `Disk`, it is allocated, and was not added before.
             // Its queue is zoned and its operations can report zones, as the builder has checked.
@@ -237,19 +235,28 @@ impl<T: Operations> NewDisk<T> {
 /// drop(disk);
 /// # Ok::<(), Error>(())
 /// ```
-pub struct GenDisk<T: Operations> {
-    disk: LateDrop<Disk<T>>,
+pub struct GenDisk<T: Driver<I>, I = Requests> {
+    disk: LateDrop<Disk<T::Base>>,
 }
 
-impl<T: Operations> GenDisk<T> {
+impl<I: 'static, T: Driver<I>> GenDisk<T, I> {
     /// Returns the driver's data for the disk.
     pub fn queue_data(&self) -> &T::QueueData {
-        self.disk.data.data()
+        self.disk.base.queue_data()
     }
 
+    /// Returns the block device of the whole disk.
+    #[cfg(CONFIG_RUST_KUNIT_TESTS)]
+    pub(crate) fn part0(&self) -> *mut bindings::block_device {
+        // SAFETY: By the type invariant of `Disk`, it is valid.
+        unsafe { (*self.disk.disk.as_ptr()).part0 }
+    }
+}
+
+impl<T: Operations> GenDisk<T, Requests> {
     /// Returns the tag set that holds the requests of the disk.
     pub fn tag_set(&self) -> &Arc<TagSet<T>> {
-        &self.disk.tag_set
+        self.disk.base.tags()
     }
 }
 

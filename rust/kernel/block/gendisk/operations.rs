@@ -2,13 +2,13 @@
 
 //! The operations of a disk, which C uses until it has released the disk.
 //!
-//! A disk that is open holds a reference to its tag set, unlike in C. A task that submits I/O runs
-//! the hardware queue after it has inserted the request, and accesses the tag set to do so without
-//! a reference to `q_usage_counter`. Meanwhile the request may have completed, and the disk may
-//! have been removed. But the task, or the task on whose behalf it submits, has the disk open.
-//! There are three exceptions: a page of swap whose I/O completes before `submit_bio` has returned,
-//! while swapping is turned off; a work item that such a task queues for a hardware queue; and the
-//! worker that submits the writes that wait for other writes to their zone. Only
+//! A disk that is open holds a reference to its tag set, if it has one, unlike in C. A task that
+//! submits I/O runs the hardware queue after it has inserted the request, and accesses the tag set
+//! to do so without a reference to `q_usage_counter`. Meanwhile the request may have completed, and
+//! the disk may have been removed. But the task, or the task on whose behalf it submits, has the
+//! disk open. There are three exceptions: a page of swap whose I/O completes before `submit_bio`
+//! has returned, while swapping is turned off; a work item that such a task queues for a hardware
+//! queue; and the worker that submits the writes that wait for other writes to their zone. Only
 //! `patches/upstream/blk-mq-submit-reference.patch` makes those safe, for drivers in C as well.
 //!
 //! A task that closes a disk puts the reference to the driver's module first, then the reference to
@@ -61,7 +61,7 @@ struct Table {
 /// The number of times a disk is open, with the references that are held meanwhile.
 struct OpenState {
     count: usize,
-    /// The tag set, until the disk is removed and closed.
+    /// The tag set, if there is one, until the disk is removed and closed.
     tag_set: Option<AnyTagSet>,
     /// The disk was removed, so the last close drops the tag set.
     removed: bool,
@@ -96,18 +96,25 @@ impl OpenState {
     }
 }
 
+/// The function that C passes the bios of a disk to.
+///
+/// Its safety requirement: C calls it as `submit_bio`, for a disk of the driver that it is of.
+pub(super) type SubmitBio = unsafe extern "C" fn(*mut bindings::bio);
+
 /// A reference to a tag set of any driver.
 ///
 /// # Invariants
 ///
 /// It owns `set`, which `drop` drops.
-struct AnyTagSet {
+// Public as the result of a function of `Base`, but not exported.
+#[allow(unreachable_pub)]
+pub struct AnyTagSet {
     set: *const c_void,
     drop: unsafe fn(*const c_void),
 }
 
 impl AnyTagSet {
-    fn new<T: Operations>(set: Arc<TagSet<T>>) -> Self {
+    pub(super) fn new<T: Operations>(set: Arc<TagSet<T>>) -> Self {
         /// # Safety
         ///
         /// The caller passes ownership of `set`, which [`Arc::into_raw`] returned.
@@ -132,21 +139,23 @@ impl Drop for AnyTagSet {
 }
 
 impl DiskOperations {
-    /// Creates the operations of a disk on `tag_set` whose driver is `owner`. If it is zoned, it
-    /// has `zone_reports`.
-    pub(super) fn new<T: Operations>(
+    /// Creates the operations of a disk whose driver is `owner`. It is on `tag_set`, or gets bios
+    /// by `submit_bio`. If it is zoned, it has `zone_reports`.
+    pub(super) fn new(
         owner: &'static ThisModule,
-        tag_set: Arc<TagSet<T>>,
+        tag_set: Option<AnyTagSet>,
+        submit_bio: Option<SubmitBio>,
         zone_reports: Option<Pin<KBox<ZoneReports>>>,
     ) -> Result<Self> {
         let table = Table {
             operations: bindings::block_device_operations {
+                submit_bio,
                 report_zones: zone_reports.is_some().then_some(report_zones),
                 ..imp::operations(owner)
             },
             opens: OpenState {
                 count: 0,
-                tag_set: Some(AnyTagSet::new(tag_set)),
+                tag_set,
                 removed: false,
                 module: imp::ModuleReferences::new(owner),
             },
@@ -399,6 +408,12 @@ mod imp {
         let queue = unsafe { (*disk).queue };
         // SAFETY: As above, for the field projection.
         let ops = unsafe { &raw mut (*queue).mq_ops };
+        // A queue for bios has none, by which C recognises it.
+        //
+        // SAFETY: As above. The pointer was set when the queue was allocated.
+        if unsafe { ops.read_volatile() }.is_null() {
+            return;
+        }
         // SAFETY: As above. Other CPUs may read the pointer concurrently, so it is written by a
         // single store.
         unsafe { ops.write_volatile(&raw const NO_DRIVER.0) };

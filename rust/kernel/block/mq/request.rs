@@ -28,7 +28,7 @@ use core::{
     ptr::NonNull, //
 };
 
-/// The operation of a request: C's `enum req_op`.
+/// The operation of a request or bio: C's `enum req_op`.
 ///
 /// # Examples
 ///
@@ -84,7 +84,7 @@ pub enum Op {
 
 impl Op {
     #[inline]
-    fn from_raw(op: u8) -> Self {
+    pub(crate) fn from_raw(op: u8) -> Self {
         match u32::from(op) {
             bindings::req_op_REQ_OP_READ => Self::Read,
             bindings::req_op_REQ_OP_WRITE => Self::Write,

@@ -23,5 +23,5 @@ pub fn segments(it: Segments<'_, FromDisk>) {
 }
 
 pub fn scope<T: Operations>(it: QueueContext<'_, T::Context>) {
-    sent(it); //~ ERROR E0277: `*mut <T as Operations>::Context` cannot be sent
+    sent(it); //~ ERROR E0277: `*mut <T as kernel::block::mq::Operations>::Context` cannot be sent
 }
