@@ -7,15 +7,12 @@ use crate::{
     store::Store, //
 };
 use kernel::{
+    alloc::Flags,
     block::{
         bio::{
             FromDisk,
             Segments,
             ToDisk, //
-        },
-        mq::{
-            Context,
-            QueueContext, //
         },
         BlkResult,
         BlkStatus,
@@ -48,17 +45,18 @@ impl Backing {
 
     /// Writes `len` bytes from sector `at` on; with `fua`, to the store as well as to the cache.
     ///
-    /// A write fails when out of memory. The disk is full then: `BLK_STS_NOSPC`.
+    /// Memory is allocated with `flags`. A write fails when out of memory. The disk is full then:
+    /// `BLK_STS_NOSPC`.
     #[inline(always)]
-    pub(crate) fn write<C: Context>(
+    pub(crate) fn write(
         &self,
-        context: QueueContext<'_, C>,
+        flags: Flags,
         at: Sector,
         len: u32,
         from: Segments<'_, ToDisk>,
         fua: bool,
     ) -> BlkResult {
-        let (at, flags) = (at.bytes(), context.gfp());
+        let at = at.bytes();
         let written = match self {
             Self::Nothing => return Ok(()),
             Self::Memory(store) => store.write(flags, at, len, &from),
@@ -82,11 +80,12 @@ impl Backing {
         Ok(())
     }
 
-    /// Writes the cache back, so that the data survives a power-off.
-    pub(crate) fn flush<C: Context>(&self, context: QueueContext<'_, C>) -> BlkResult {
+    /// Writes the cache back, so that the data survives a power-off. Memory is allocated with
+    /// `flags`.
+    pub(crate) fn flush(&self, flags: Flags) -> BlkResult {
         match self {
             Self::Nothing | Self::Memory(_) => (),
-            Self::Cached(cache) => cache.flush(context.gfp())?,
+            Self::Cached(cache) => cache.flush(flags)?,
         }
         Ok(())
     }

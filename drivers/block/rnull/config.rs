@@ -27,7 +27,8 @@ const MAX_CACHE_SIZE: usize = usize::MAX >> 20;
 /// The maximum of `mbps`.
 const MAX_MBPS: u32 = 40 << 10;
 
-/// Values of `queue_mode`. Only multiqueue is left, the bio and the request interface are gone.
+/// Values of `queue_mode`: the disk gets bios, or requests from hardware queues. The old request
+/// interface is gone.
 const QUEUE_BIO: u32 = 0;
 const QUEUE_REQUEST: u32 = 1;
 pub(crate) const QUEUE_MQ: u32 = 2;
@@ -97,7 +98,7 @@ macro_rules! settings {
                 "Number of poll queues, and the maximum for any device. Default: 1";
             power;
             queue_mode: u32, queue_mode: int(check_queue_mode) = 2,
-                "Interface to the block layer: 2-blk-mq. Default: 2";
+                "Interface to the block layer: 0-bio, 2-blk-mq. Default: 2";
             rotational: bool, rotational: bool = false, "Report a rotational device. Default: N";
             shared_tag_bitmap: bool, shared_tag_bitmap: bool = false,
                 "Share the tags among the hardware queues of a device. Default: N";
@@ -210,7 +211,7 @@ impl Config {
             return Err(ConfigError::QueueMode);
         }
         // Values above `QUEUE_MQ` are accepted, as by null_blk.
-        if self.wants_bios() {
+        if self.lacks_bios() {
             self.queue_mode = QUEUE_MQ;
         }
         // Without data there is nothing to cache or to discard. The data of a zone is discarded
@@ -230,12 +231,16 @@ impl Config {
             false => None,
         };
 
-        self.submit_queues = queues(self.submit_queues, self.use_per_node_hctx, limits);
-        self.poll_queues = self.poll_queues.min(limits.poll_queues);
         self.irqmode = self.irqmode.min(IRQ_TIMER);
-        self.mbps = self.mbps.min(MAX_MBPS);
-        // A write may sleep to allocate a page.
-        self.blocking |= self.memory_backed;
+        if self.uses_bios() {
+            self.mbps = 0;
+        } else {
+            self.submit_queues = queues(self.submit_queues, self.use_per_node_hctx, limits);
+            self.poll_queues = self.poll_queues.min(limits.poll_queues);
+            self.mbps = self.mbps.min(MAX_MBPS);
+            // A write may sleep to allocate a page.
+            self.blocking |= self.memory_backed;
+        }
 
         Ok(ValidatedConfig {
             settings: self,
@@ -294,9 +299,14 @@ impl Config {
         Ok(layout)
     }
 
-    /// Whether `queue_mode` is the old bio interface, instead of which blk-mq is used.
-    pub(crate) fn wants_bios(&self) -> bool {
-        self.queue_mode == QUEUE_BIO
+    /// Whether the disk gets bios. The settings of hardware queues then have no effect.
+    pub(crate) fn uses_bios(&self) -> bool {
+        self.queue_mode == QUEUE_BIO && !self.zoned
+    }
+
+    /// Whether `queue_mode` asks for bios, but the disk is zoned, so it gets requests.
+    pub(crate) fn lacks_bios(&self) -> bool {
+        self.queue_mode == QUEUE_BIO && self.zoned
     }
 
     /// Whether `queue_mode` is the old request interface, which is rejected.

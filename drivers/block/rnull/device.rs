@@ -166,7 +166,7 @@ impl Device {
         let mut state = self.state.lock();
         let mut wanted = state.settings;
         change(&mut wanted);
-        if let Some(disk) = &state.disk {
+        if let Some(disk) = state.disk.as_ref().filter(|disk| disk.has_queues()) {
             // Shared tags are used by other disks, too.
             if state.settings.shared_tags || !config::queues_allowed(&wanted, &self.system_limits())
             {
@@ -249,8 +249,8 @@ impl Device {
         let plan = settings
             .validate(&self.system_limits())
             .map_err(log_error)?;
-        if settings.wants_bios() {
-            pr_err!("queue_mode=0 is no longer available, using 2\n");
+        if settings.lacks_bios() {
+            pr_err!("queue_mode=0 is not available with zones, using 2\n");
         }
         if settings.discard && !plan.settings.discard {
             pr_info!("discard needs memory_backed, and no zones, so there is none\n");

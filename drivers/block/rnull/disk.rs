@@ -4,6 +4,10 @@
 
 use crate::{
     backing::Backing,
+    bios::{
+        BioQueue,
+        NullBios, //
+    },
     completion::Completion,
     config::{
         Config,
@@ -24,6 +28,8 @@ use crate::{
 use kernel::{
     block::{
         gendisk::{
+            Bios,
+            Driver,
             GenDisk,
             GenDiskBuilder, //
         },
@@ -52,8 +58,9 @@ pub(crate) struct Disk {
     slot: Slot,
 }
 
-/// The disk, by whether its `queue_rq` may sleep.
+/// The disk, by whether it gets bios, and otherwise by whether its `queue_rq` may sleep.
 enum Kind {
+    Bios(GenDisk<NullBios, Bios>),
     NonBlocking(GenDisk<Null<NonBlocking>>),
     Blocking(GenDisk<Null<Blocking>>),
 }
@@ -66,6 +73,9 @@ impl Disk {
         slow_path: SlowPath,
         slot: Slot,
     ) -> Result<Self> {
+        if plan.settings.uses_bios() {
+            return Self::add_for_bios(plan, backing, slow_path, slot);
+        }
         let queue = Queue {
             backing,
             slow_path,
@@ -90,6 +100,22 @@ impl Disk {
         })
     }
 
+    /// Adds a disk that gets bios.
+    fn add_for_bios(
+        plan: &ValidatedConfig,
+        backing: Backing,
+        slow_path: SlowPath,
+        slot: Slot,
+    ) -> Result<Self> {
+        let queue = BioQueue::new(backing, slow_path, plan.interrupt)?;
+        let builder = GenDiskBuilder::bio_based(static_lock_class!());
+        Ok(Self {
+            disk: Kind::Bios(build(builder, plan, queue, &slot)?),
+            has_poll_queues: false,
+            slot,
+        })
+    }
+
     /// The disk's number.
     pub(crate) fn index(&self) -> u32 {
         self.slot.index()
@@ -102,30 +128,47 @@ impl Disk {
 
     /// Makes requests check bad blocks that were added since power-on.
     pub(crate) fn enable_slow_path(&self) {
-        self.queue().slow_path.enable();
+        self.slow_path().enable();
     }
 
     /// Makes the zone with `sector` read-only or offline, or empty if it is just that already.
     pub(crate) fn toggle_zone(&self, sector: Sector, failed: Condition) -> Result {
-        let queue = self.queue();
+        let queue = self.queue().ok_or(EINVAL)?;
         let zones = queue.zones.as_ref().ok_or(EINVAL)?;
         zones.toggle(&queue.backing, sector, failed)
     }
 
-    fn queue(&self) -> &Queue {
+    /// The driver's data of a disk that gets requests.
+    fn queue(&self) -> Option<&Queue> {
         match &self.disk {
-            Kind::NonBlocking(disk) => disk.queue_data(),
-            Kind::Blocking(disk) => disk.queue_data(),
+            Kind::Bios(_) => None,
+            Kind::NonBlocking(disk) => Some(disk.queue_data()),
+            Kind::Blocking(disk) => Some(disk.queue_data()),
         }
     }
 
-    /// Changes the number of hardware queues while I/O goes on. After an error it is unchanged.
+    fn slow_path(&self) -> &SlowPath {
+        match &self.disk {
+            Kind::Bios(disk) => &disk.queue_data().slow_path,
+            Kind::NonBlocking(disk) => &disk.queue_data().slow_path,
+            Kind::Blocking(disk) => &disk.queue_data().slow_path,
+        }
+    }
+
+    /// Whether the disk has hardware queues.
+    pub(crate) fn has_queues(&self) -> bool {
+        !matches!(self.disk, Kind::Bios(_))
+    }
+
+    /// Changes the number of hardware queues while I/O goes on. After an error it is unchanged. A
+    /// disk that gets bios has none.
     pub(crate) fn set_queues(&self, settings: &Config) -> Result {
         let mut counts = tags::counts(settings);
         if !self.has_poll_queues {
             counts.poll = 0;
         }
         match &self.disk {
+            Kind::Bios(_) => Ok(()),
             Kind::NonBlocking(disk) => disk.tag_set().set_queue_counts(counts),
             Kind::Blocking(disk) => disk.tag_set().set_queue_counts(counts),
         }
@@ -135,7 +178,7 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         // The removal dispatches requests that wait. Without this, they would be throttled again.
-        self.queue().slow_path.disable_throttle();
+        self.slow_path().disable_throttle();
     }
 }
 
@@ -145,7 +188,21 @@ fn add<C: Context>(
     queue: Queue,
     slot: &Slot,
 ) -> Result<GenDisk<Null<C>>> {
-    GenDiskBuilder::new(tags, static_lock_class!())
+    build(
+        GenDiskBuilder::new(tags, static_lock_class!()),
+        plan,
+        queue,
+        slot,
+    )
+}
+
+fn build<I: 'static, T: Driver<I>>(
+    builder: GenDiskBuilder<T, I>,
+    plan: &ValidatedConfig,
+    queue: T::QueueData,
+    slot: &Slot,
+) -> Result<GenDisk<T, I>> {
+    builder
         .limits(limits(plan))
         .capacity(Sectors(plan.capacity))
         .numbers(slot.major().clone(), slot.index(), 1)

@@ -8,7 +8,7 @@
 //! The modules are listed in reading order, and each imports only modules below it. There are two
 //! paths through them. Settings go from `params` or `configfs` to a `device`, which makes a `disk`
 //! of them. A request enters at `queue`, and goes on to `transfer`, `backing` and `store`, then to
-//! `completion`.
+//! `completion`. A bio enters at `bios`, and goes on to `backing`.
 
 #![forbid(unsafe_code)]
 
@@ -30,6 +30,8 @@ mod system_limits;
 
 // From a request to its data, then to its completion.
 mod queue;
+
+mod bios;
 
 mod zoned;
 

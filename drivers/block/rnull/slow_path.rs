@@ -39,6 +39,7 @@ use kernel::{
             RequestQueue,
         },
         BlkResult,
+        Sector,
         Sectors, //
     },
     prelude::*,
@@ -148,10 +149,16 @@ impl SlowPath {
     /// succeeds.
     #[inline]
     pub(crate) fn check_bad_blocks<T: Operations>(&self, rq: &Request<T>) -> (Sectors, BlkResult) {
+        self.check_range(rq.sector(), rq.sectors())
+    }
+
+    /// Returns how many of the `len` sectors from `at` on to transfer, and the status of the I/O if
+    /// that succeeds.
+    #[inline]
+    pub(crate) fn check_range(&self, at: Sector, len: Sectors) -> (Sectors, BlkResult) {
         if !self.bad_blocks.load(Relaxed) {
-            return (rq.sectors(), Ok(()));
+            return (len, Ok(()));
         }
-        self.bad_block_check
-            .check_bad_blocks(rq.sector(), rq.sectors())
+        self.bad_block_check.check_bad_blocks(at, len)
     }
 }

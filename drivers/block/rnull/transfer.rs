@@ -25,8 +25,8 @@ pub(crate) fn transfer<T: Operations>(
     let at = rq.sector();
     match (rq.op(), rq.transfer()) {
         (_, Transfer::FromDisk(to)) => backing.read(at, len, to),
-        (_, Transfer::ToDisk(from)) => backing.write(context, at, len, from, rq.is_fua()),
-        (Op::Flush, Transfer::None) => backing.flush(context),
+        (_, Transfer::ToDisk(from)) => backing.write(context.gfp(), at, len, from, rq.is_fua()),
+        (Op::Flush, Transfer::None) => backing.flush(context.gfp()),
         (Op::Discard, Transfer::None) => backing.discard(at, len),
         (_, Transfer::None) => Err(BlkStatus::NOTSUPP),
     }

@@ -40,10 +40,10 @@ load() {
 	syscall load "$(module_file "$1")" "$2"
 }
 
-# load_module PARAMETERS: inserts the driver; prints the result.
+# load_module PARAMETERS: inserts the driver, with those of `bios` in front; prints the result.
 load_module() {
 	mount_configfs
-	load $module "$*"
+	load $module "${DEFAULTS:+$DEFAULTS }$*"
 }
 
 # unload_module: removes the driver; retries for a moment while a reference is being dropped.

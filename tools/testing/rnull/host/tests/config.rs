@@ -171,7 +171,12 @@ proptest! {
             prop_assert!(shown.cache_size == 0 || plan.block_size >= m.min_cached_block_size);
             prop_assert!(plan.capacity <= i64::MAX as u64 / 512);
             prop_assert!(plan.node.map_or(true, |node| node < m.nodes));
-            prop_assert!(shown.irqmode <= 2 && shown.queue_mode != 0);
+            prop_assert!(shown.irqmode <= 2);
+            if shown.uses_bios() {
+                prop_assert!(!shown.zoned && shown.mbps == 0);
+                return Ok(());
+            }
+            prop_assert!(shown.queue_mode != 0);
             prop_assert!(shown.blocking || !shown.memory_backed);
             let most = if c.use_per_node_hctx { m.nodes } else { m.cpus };
             prop_assert!((1..=most).contains(&shown.submit_queues));
@@ -185,15 +190,16 @@ proptest! {
     fn only_some_settings_change(c in settings(), m in limits()) {
         if let Ok(plan) = c.validate(&m) {
             let shown = plan.settings;
+            let bios = c.queue_mode == 0 && !c.zoned;
             let expected = Config {
-                blocking: shown.blocking,
+                blocking: if bios { c.blocking } else { shown.blocking },
                 cache_size: if c.memory_backed { c.cache_size.min((1 << 44) - 1) } else { 0 },
                 discard: c.discard && c.memory_backed && !c.zoned,
                 irqmode: c.irqmode.min(2),
-                mbps: c.mbps.min(40960),
-                poll_queues: c.poll_queues.min(m.poll_queues),
-                queue_mode: if c.queue_mode == 0 { 2 } else { c.queue_mode },
-                submit_queues: shown.submit_queues,
+                mbps: if bios { 0 } else { c.mbps.min(40960) },
+                poll_queues: if bios { c.poll_queues } else { c.poll_queues.min(m.poll_queues) },
+                queue_mode: if c.queue_mode == 0 && c.zoned { 2 } else { c.queue_mode },
+                submit_queues: if bios { c.submit_queues } else { shown.submit_queues },
                 zone_append_max_sectors: shown.zone_append_max_sectors,
                 zone_capacity: shown.zone_capacity,
                 zone_max_active: shown.zone_max_active,
@@ -211,7 +217,8 @@ proptest! {
     #[test]
     fn zones_are_those_of_null_blk(mut c in settings(), mut m in limits()) {
         // Nearly all disks should have zones.
-        (c.zoned, c.queue_mode, c.blocksize, c.max_sectors, c.cache_size) = (true, 2, 1 << (9 + c.blocksize % 4), 0, 0);
+        // `queue_mode=0` becomes 2 with zones.
+        (c.zoned, c.queue_mode, c.blocksize, c.max_sectors, c.cache_size) = (true, c.queue_mode & 2, 1 << (9 + c.blocksize % 4), 0, 0);
         m.max_zones = m.max_zones.max(8);
         if c.zone_size > 1 << 20 {
             (c.zone_size, c.size) = (c.zone_size % 8, c.size % 80);

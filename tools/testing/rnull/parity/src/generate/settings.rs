@@ -27,7 +27,8 @@ const NUMBERS: [(u32, &str, &[u64]); 19] = [
     (1, "use_per_node_hctx", &[0, 1]),
     (1, "home_node", &[0, u32::MAX as u64]),
     (1, "irqmode", &[0, 1, 2, 3]),
-    (1, "queue_mode", &[0, 1, 2, 7]),
+    // With 0, rnull gets bios, and null_blk requests.
+    (1, "queue_mode", &[1, 2, 7]),
     (1, "hw_queue_depth", &[0, 1, 2, 64, 20000]),
     // More than 128 pages are also split by where these pages are.
     (1, "max_sectors", &[0, 128, 130, 255, 900]),
