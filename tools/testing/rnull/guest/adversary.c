@@ -175,6 +175,17 @@ static void polled(uint64_t *c, struct io_uring *ring, int fd, unsigned char *bu
 	}
 }
 
+/*
+ * may_poll: whether a disk is the first of its step. The block layer may take the number of a
+ * hardware queue from a bio of another disk, see patches/upstream/blk-mq-poll-cookie.patch.
+ */
+static bool may_poll(const char *disk)
+{
+	size_t length = strlen(disk);
+
+	return length > 2 && !strcmp(disk + length - 2, "_0");
+}
+
 /* use_zones: asks for zones, manages one of them or more, and writes to it. */
 static void use_zones(uint64_t *c, int fd, const char *disk, unsigned char *buffer)
 {
@@ -259,7 +270,7 @@ static void *user(void *arg)
 			usleep(500);
 			continue;
 		}
-		poll = can_poll && direct && below(&c, 3) == 0;
+		poll = can_poll && direct && below(&c, 3) == 0 && may_poll(name);
 		for (uint64_t i = below(&c, 30); i && !stopped; i--) {
 			if (poll && below(&c, 2)) {
 				polled(&c, &ring, fd, buffer);
