@@ -355,9 +355,14 @@ impl WriteCache {
             drop(locked);
             match lack {
                 Lack::CacheMemory => self.add_page(first, block_pages, flags)?,
-                // Without memory, the cache is all that is left.
                 Lack::StoreMemory(victim) => {
-                    may_exceed |= self.store.add_pages(victim, block_pages, flags).is_err();
+                    match self.store.add_pages(victim, block_pages, flags) {
+                        Ok(()) => (),
+                        // The writer comes again, and may wait then.
+                        Err(error) if flags == GFP_NOWAIT => return Err(error),
+                        // Without memory, the cache is all that is left.
+                        Err(_) => may_exceed = true,
+                    }
                 }
                 Lack::Room => may_exceed |= !self.take_from_others(number, block_pages, flags),
             }
