@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Identify Namespace, for the NVM command set.
+
+use super::answer::{
+    byte,
+    bytes,
+    identifier,
+    le16,
+    le64,
+    Answer, //
+};
+
+/// The most sectors of 512 bytes that a disk may have: the offset of its end in bytes is positive.
+const MAX_SECTORS: u64 = i64::MAX as u64 >> 9;
+
+/// Why a namespace is not usable. Its disk, if any, has no capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unusable {
+    /// It has no blocks, so it does not exist.
+    Inactive,
+    /// Its format is not one of those that it lists.
+    Format,
+    /// Its blocks are smaller than 512 bytes, or larger than 64 KiB.
+    BlockSize,
+    /// It has metadata beside its blocks.
+    Metadata,
+    /// It has more blocks than can be addressed, or more that can be allocated than there are.
+    Capacity,
+}
+
+impl Unusable {
+    /// Says what is wrong, as the end of a sentence.
+    pub(crate) fn reason(self) -> &'static str {
+        match self {
+            Self::Inactive => "it does not exist",
+            Self::Format => "its format is not one of those that it lists",
+            Self::BlockSize => "its block size is not one of 512 bytes to 64 KiB",
+            Self::Metadata => "it has metadata, which is not supported",
+            Self::Capacity => "its capacity is not valid",
+        }
+    }
+}
+
+/// A namespace that can be used as a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Namespace {
+    /// The size of a block as a power of two, 9 to 16.
+    pub(crate) block_shift: u32,
+    /// The capacity in sectors of 512 bytes, which is a whole number of blocks.
+    pub(crate) sectors: u64,
+    /// How many bytes to write at least, and at a time, if the namespace says so.
+    pub(crate) preferred_write: Option<u32>,
+    /// How many bytes to write at a time for the best performance, if the namespace says so.
+    pub(crate) optimal_write: Option<u32>,
+    /// How many bytes to discard at a time, if the namespace says so.
+    pub(crate) preferred_discard: Option<u32>,
+    /// Whether blocks that were discarded read as zeros.
+    pub(crate) discard_zeroes: bool,
+    /// Whether Write Zeroes may discard blocks.
+    pub(crate) zeroes_may_discard: bool,
+    /// The identifier of 64 bits, if there is one.
+    pub(crate) eui64: Option<[u8; 8]>,
+    /// The identifier of 128 bits, if there is one.
+    pub(crate) nguid: Option<[u8; 16]>,
+}
+
+impl Namespace {
+    /// Parses the answer.
+    pub(crate) fn parse(data: &Answer) -> Result<Self, Unusable> {
+        let blocks = le64::<0>(data);
+        if blocks == 0 {
+            return Err(Unusable::Inactive);
+        }
+        if le64::<8>(data) > blocks {
+            return Err(Unusable::Capacity);
+        }
+        let (metadata, block_shift) = format(data).ok_or(Unusable::Format)?;
+        if !(9..=16).contains(&block_shift) {
+            return Err(Unusable::BlockSize);
+        }
+        if metadata != 0 {
+            return Err(Unusable::Metadata);
+        }
+        let sectors = 1u64 << (block_shift - 9);
+        let sectors = blocks
+            .checked_mul(sectors)
+            .filter(|sectors| *sectors <= MAX_SECTORS)
+            .ok_or(Unusable::Capacity)?;
+        // Which of the fields below are there.
+        let features = byte::<24>(data);
+        let has_preferences = features & 1 << 4 != 0;
+        let length = |blocks: u16| has_preferences.then(|| (u64::from(blocks) + 1) << block_shift);
+        let length = |blocks: u16| length(blocks).and_then(|length| u32::try_from(length).ok());
+        let deallocated = byte::<33>(data);
+        Ok(Self {
+            block_shift,
+            sectors,
+            preferred_write: length(le16::<64>(data)),
+            optimal_write: length(le16::<72>(data)),
+            preferred_discard: length(le16::<68>(data)),
+            discard_zeroes: deallocated & 7 == 1,
+            zeroes_may_discard: deallocated & 1 << 3 != 0,
+            eui64: identifier(bytes::<120, 8>(data)),
+            nguid: identifier(bytes::<104, 16>(data)),
+        })
+    }
+}
+
+/// Returns the bytes of metadata and the block size, as a power of two, of the format in use.
+fn format(data: &Answer) -> Option<(u16, u32)> {
+    let chosen = byte::<26>(data);
+    let index = chosen & 0xf | (chosen & 0x60) >> 1;
+    // Also the formats that a host must ask for, of which at most 64 exist together.
+    let last = u16::from(byte::<25>(data)) + u16::from(byte::<82>(data));
+    if u16::from(index) > last || index >= 64 {
+        return None;
+    }
+    let at = 128 + 4 * usize::from(index);
+    let entry = data.get(at..at + 4)?;
+    Some((
+        u16::from_le_bytes([entry[0], entry[1]]),
+        u32::from(entry[2]),
+    ))
+}

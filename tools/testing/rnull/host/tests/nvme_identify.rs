@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Checks what is made of the answers to Identify, which may contain anything.
+
+#[path = "../../../../../drivers/block/rnvme"]
+mod rnvme {
+    pub(crate) mod identify;
+}
+
+use proptest::prelude::*;
+use rnvme::identify::{
+    active_list::ActiveList,
+    answer::{
+        Answer,
+        SIZE, //
+    },
+    controller::{
+        Controller,
+        MAX_NAMESPACES,
+        MAX_TRANSFER, //
+    },
+    descriptors::Identifiers,
+    namespace::{
+        Namespace,
+        Unusable, //
+    },
+    text::Text, //
+};
+
+/// An answer with these bytes at these places, and zeros elsewhere.
+fn answer(fields: &[(usize, &[u8])]) -> Answer {
+    let mut answer = [0; SIZE];
+    for (at, bytes) in fields {
+        answer[*at..*at + bytes.len()].copy_from_slice(bytes);
+    }
+    answer
+}
+
+/// Any bytes.
+fn noise() -> impl Strategy<Value = Answer> {
+    prop::collection::vec(any::<u8>(), SIZE).prop_map(|bytes| bytes.try_into().unwrap())
+}
+
+/// A namespace of 2^20 blocks of 4 KiB, in the second of two formats.
+const USUAL: &[(usize, &[u8])] = &[
+    (2, &[0x10]),
+    (10, &[0x10]),
+    (25, &[1]),
+    (26, &[1]),
+    (128, &[0, 0, 9, 0]),
+    (132, &[0, 0, 12, 0]),
+];
+
+fn usual_but(fields: &[(usize, &[u8])]) -> Answer {
+    answer(&[USUAL, fields].concat())
+}
+
+#[test]
+fn a_usual_namespace() {
+    let namespace = Namespace::parse(&answer(USUAL)).unwrap();
+    assert_eq!((namespace.block_shift, namespace.sectors), (12, 8 << 20));
+    assert_eq!(namespace.preferred_write, None);
+    assert_eq!((namespace.eui64, namespace.nguid), (None, None));
+    assert!(!namespace.discard_zeroes && !namespace.zeroes_may_discard);
+    let with_id = usual_but(&[(120, &[1; 8]), (104, &[2; 16]), (33, &[9])]);
+    let namespace = Namespace::parse(&with_id).unwrap();
+    assert_eq!(namespace.eui64, Some([1; 8]));
+    assert_eq!(namespace.nguid, Some([2; 16]));
+    assert!(namespace.discard_zeroes && namespace.zeroes_may_discard);
+}
+
+#[test]
+fn unusable_namespaces_are_refused() {
+    let parse = |fields: &[(usize, &[u8])]| Namespace::parse(&usual_but(fields)).unwrap_err();
+    assert_eq!(parse(&[(2, &[0])]), Unusable::Inactive);
+    // More can be allocated than there is.
+    assert_eq!(parse(&[(10, &[0x11])]), Unusable::Capacity);
+    // The highest number of blocks, which is beyond what bytes can be counted in.
+    assert_eq!(parse(&[(0, &[0xff; 8])]), Unusable::Capacity);
+    for shift in [0, 8, 17, 63, 255] {
+        assert_eq!(parse(&[(134, &[shift])]), Unusable::BlockSize);
+    }
+    for index in [2, 15, 0x20, 0x6f] {
+        assert_eq!(parse(&[(26, &[index])]), Unusable::Format);
+    }
+    // Beyond the table, though the number of formats reaches there.
+    let table_end = [(25, &[0xff][..]), (82, &[0xff]), (26, &[0x6f])];
+    assert_eq!(parse(&table_end), Unusable::BlockSize);
+    assert_eq!(parse(&[(132, &[8, 0])]), Unusable::Metadata);
+}
+
+#[test]
+fn preferences_that_overflow_are_left_out() {
+    let most = [
+        (24, &[0x10][..]),
+        (64, &[0xff; 10]),
+        (134, &[16]),
+        (2, &[0, 0, 0, 0]),
+        (0, &[1]),
+        (8, &[0; 8]),
+    ];
+    let namespace = Namespace::parse(&usual_but(&most)).unwrap();
+    assert_eq!(namespace.preferred_write, None);
+    assert_eq!(namespace.optimal_write, None);
+    assert_eq!(namespace.preferred_discard, None);
+    let some = usual_but(&[(24, &[0x10]), (64, &[7, 0]), (68, &[15, 0]), (72, &[0, 0])]);
+    let namespace = Namespace::parse(&some).unwrap();
+    assert_eq!(namespace.preferred_write, Some(32 << 10));
+    assert_eq!(namespace.preferred_discard, Some(64 << 10));
+    assert_eq!(namespace.optimal_write, Some(4 << 10));
+}
+
+#[test]
+fn a_usual_controller() {
+    let data = answer(&[
+        (4, b"  serial            "),
+        (24, b"A model\0with more behind"),
+        (64, b"1.0\n    "),
+        (77, &[5]),
+        (78, &[0x34, 0x12]),
+        (88, &[0x41, 0x42, 0x0f, 0]),
+        (128, &[1, 0, 2, 0, 0xff, 0xff]),
+        (258, &[3]),
+        (512, &[0x66, 0x44]),
+        (516, &[8]),
+        (520, &[0x0c]),
+        (525, &[7]),
+    ]);
+    let controller = Controller::parse(&data, 6, 4).unwrap();
+    assert_eq!(controller.serial.as_str(), "serial");
+    assert_eq!(controller.model.as_str(), "A model");
+    assert_eq!(controller.firmware.as_str(), "1.0?");
+    assert_eq!(
+        (controller.id, controller.max_transfer),
+        (0x1234, 128 << 10)
+    );
+    assert_eq!((controller.max_namespaces, controller.highest_nsid), (8, 8));
+    assert!(controller.has_write_cache);
+    assert!(controller.optional.dataset_management && controller.optional.write_zeroes);
+    assert_eq!(
+        (controller.abort_limit, controller.shutdown_timeout),
+        (4, 1001)
+    );
+    assert_eq!(controller.retry_delays, [100, 200, 6_553_500]);
+    assert_eq!(Controller::parse(&data, 7, 4), None);
+    assert_eq!(Controller::parse(&data, 6, 5), None);
+    assert_eq!(Controller::parse(&data, 5, 4), None);
+}
+
+#[test]
+fn the_descriptors_of_a_namespace() {
+    let mut list = vec![1, 8, 0, 0];
+    list.extend([0xe1; 8]);
+    // An unknown one is left out.
+    list.extend([9, 3, 0, 0, 1, 2, 3]);
+    list.extend([3, 16, 0, 0]);
+    list.extend([0xc3; 16]);
+    list.extend([4, 1, 0, 0, 2]);
+    let found = Identifiers::parse(&answer(&[(0, &list)]));
+    assert_eq!(found.eui64, Some([0xe1; 8]));
+    assert_eq!(found.uuid, Some([0xc3; 16]));
+    assert_eq!((found.nguid, found.command_set), (None, Some(2)));
+    // The list ends where an entry is malformed.
+    for kind in 1..5 {
+        for len in [0, 2, 255] {
+            let mut list = vec![kind, len, 0, 0];
+            list.resize(4 + usize::from(len), 1);
+            list.extend([4, 1, 0, 0, 2]);
+            let found = Identifiers::parse(&answer(&[(0, &list)]));
+            assert_eq!(found, Identifiers::default());
+        }
+    }
+}
+
+#[test]
+fn an_entry_across_the_end_is_left_out() {
+    // Entries of an unknown type fill the answer but for so many bytes.
+    for rest in 0..24 {
+        let mut list = Vec::new();
+        while list.len() + 4 + 255 + 4 + 255 < SIZE - rest {
+            list.extend([9, 255, 0, 0]);
+            list.resize(list.len() + 255, 9);
+        }
+        let len = (SIZE - rest - list.len() - 4) / 2;
+        list.extend([9, len as u8, 0, 0]);
+        list.resize(list.len() + len, 9);
+        list.extend([9, (SIZE - rest - list.len() - 4) as u8, 0, 0]);
+        list.resize(SIZE - rest, 9);
+        list.extend([3, 16, 0, 0].iter().take(rest));
+        list.resize(SIZE, 7);
+        let found = Identifiers::parse(&list.try_into().unwrap());
+        assert_eq!(found.uuid, (rest >= 20).then_some([7; 16]));
+    }
+}
+
+/// The numbers that a walk over these answers visits, and how many answers it took.
+fn walk(most: u32, answers: impl IntoIterator<Item = Answer>) -> (Vec<u32>, usize) {
+    let (mut list, mut found, mut asked) = (ActiveList::new(most), Vec::new(), 0);
+    for answer in answers {
+        asked += 1;
+        let visit = |nsid| {
+            found.push(nsid);
+            Ok::<(), ()>(())
+        };
+        if !list.walk(&answer, visit).unwrap() {
+            break;
+        }
+        assert_eq!(list.after(), *found.last().unwrap());
+    }
+    (found, asked)
+}
+
+/// An answer that lists these namespaces.
+fn listing(numbers: &[u32]) -> Answer {
+    let bytes: Vec<_> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+    answer(&[(0, &bytes)])
+}
+
+#[test]
+fn the_list_of_namespaces() {
+    assert_eq!(walk(1024, [listing(&[])]), (vec![], 1));
+    assert_eq!(walk(1024, [listing(&[1, 5, 9])]), (vec![1, 5, 9], 1));
+    // Not sorted, repeated.
+    assert_eq!(walk(1024, [listing(&[5, 1, 9])]), (vec![5], 1));
+    assert_eq!(walk(1024, [listing(&[5, 5, 9])]), (vec![5], 1));
+    // The number that means all namespaces.
+    assert_eq!(walk(1024, [listing(&[u32::MAX])]), (vec![], 1));
+    // Two answers, of which the second repeats the first.
+    let full: Vec<_> = (1..=1024).collect();
+    let (found, asked) = walk(5000, [listing(&full), listing(&full), listing(&full)]);
+    assert_eq!((found, asked), (full.clone(), 2));
+    // No more than agreed.
+    assert_eq!(walk(1024, [listing(&full), listing(&full)]).1, 1);
+    assert_eq!(walk(3, [listing(&full)]).0, [1, 2, 3]);
+    // After an error the walk is over.
+    let mut list = ActiveList::new(100);
+    assert_eq!(list.walk(&listing(&[1, 2]), Err), Err(1));
+    let again = list.walk(&listing(&[2]), |_| Err(()));
+    assert_eq!(again, Ok(false));
+}
+
+proptest! {
+    /// The walk goes upwards and ends, whatever each of endless answers contains.
+    #[test]
+    fn any_list_of_namespaces(first in noise(), step in 1..3u32, most in 0..5000u32) {
+        let endless = (0..).map(|page| {
+            let numbers: Vec<_> = (0..1024).map(|n| (page * 1024 + n) * step + 1).collect();
+            listing(&numbers)
+        });
+        for (found, asked) in [walk(most, [first]), walk(most, endless)] {
+            prop_assert!(found.windows(2).all(|pair| pair[0] < pair[1]));
+            prop_assert!(found.len() <= most as usize);
+            prop_assert!(asked <= found.len() / 1024 + 1);
+        }
+    }
+
+    #[test]
+    fn any_descriptors(data in noise(), shorts in prop::collection::vec(0..20u8, SIZE)) {
+        Identifiers::parse(&data);
+        Identifiers::parse(&shorts.try_into().unwrap());
+    }
+
+    #[test]
+    fn any_namespace(
+        mut data in noise(),
+        blocks in prop_oneof![0..1u64 << 40, any::<u64>()],
+        shift: u8,
+        is_usual: bool,
+    ) {
+        data[..8].copy_from_slice(&blocks.to_le_bytes());
+        if is_usual {
+            data[8..16].copy_from_slice(&(blocks / 2).to_le_bytes());
+            data[26] &= 0xf;
+            data[25] = 15;
+            for entry in data[128..192].chunks_exact_mut(4) {
+                entry.copy_from_slice(&[0, 0, shift, 0]);
+            }
+        }
+        match Namespace::parse(&data) {
+            Ok(namespace) => {
+                prop_assert!((9..=16).contains(&namespace.block_shift));
+                prop_assert!(namespace.sectors > 0 && namespace.sectors <= i64::MAX as u64 / 512);
+                let block = 1 << (namespace.block_shift - 9);
+                prop_assert_eq!(namespace.sectors % block, 0);
+                prop_assert_eq!(namespace.sectors / block, blocks);
+                for length in [
+                    namespace.preferred_write,
+                    namespace.optimal_write,
+                    namespace.preferred_discard,
+                ] {
+                    prop_assert_eq!(length.unwrap_or(0) % (1 << namespace.block_shift), 0);
+                    prop_assert_ne!(length, Some(0));
+                }
+            }
+            Err(Unusable::Inactive) => prop_assert_eq!(blocks, 0),
+            Err(Unusable::BlockSize) if is_usual => prop_assert!(!(9..=16).contains(&shift)),
+            Err(Unusable::Capacity) if is_usual => prop_assert!(blocks > u64::MAX >> (shift + 1)),
+            Err(unusable) => prop_assert!(!is_usual, "{}", unusable.reason()),
+        }
+    }
+
+    #[test]
+    fn any_controller(mut data in noise(), mdts: u8, namespaces: (u32, u32)) {
+        data[77] = mdts;
+        data[512..514].copy_from_slice(&[0x66, 0x44]);
+        data[516..520].copy_from_slice(&namespaces.0.to_le_bytes());
+        data[540..544].copy_from_slice(&namespaces.1.to_le_bytes());
+        let controller = Controller::parse(&data, 6, 4).unwrap();
+        let most = controller.max_transfer;
+        prop_assert!(most.is_power_of_two() && (8192..=MAX_TRANSFER).contains(&most));
+        prop_assert!(mdts == 0 || most == MAX_TRANSFER || most == 4096 << mdts);
+        prop_assert!((1..=MAX_NAMESPACES).contains(&controller.max_namespaces));
+    }
+
+    #[test]
+    fn any_text(bytes: [u8; 20]) {
+        let text = Text::new(bytes);
+        let shown = text.to_string();
+        prop_assert_eq!(&shown, text.as_str());
+        prop_assert!(shown.len() <= 20 && shown.trim() == shown);
+        prop_assert!(shown.bytes().all(|byte| (0x20..0x7f).contains(&byte)));
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(20);
+        let is_blank = bytes[..end].iter().all(|&byte| byte == b' ');
+        prop_assert_eq!(shown.is_empty(), is_blank);
+    }
+}
