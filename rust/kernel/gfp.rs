@@ -65,10 +65,7 @@ pub(crate) fn slab_bits(flags: Flags) -> bindings::gfp_t {
 #[macros::kunit_tests(rust_gfp)]
 mod tests {
     use super::*;
-    use crate::{
-        alloc::flags::*,
-        prelude::*, //
-    };
+    use crate::alloc::flags::*;
 
     #[test]
     fn only_known_flags_have_bits() {
