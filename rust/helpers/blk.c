@@ -38,6 +38,7 @@ static_assert((__force u32)BLK_FEAT_WRITE_CACHE == 1u << 0);
 static_assert((__force u32)BLK_FEAT_FUA == 1u << 1);
 static_assert((__force u32)BLK_FEAT_ROTATIONAL == 1u << 2);
 static_assert((__force u32)BLK_FEAT_IO_STAT == 1u << 4);
+static_assert((__force u32)BLK_FEAT_STABLE_WRITES == 1u << 5);
 static_assert((__force u32)BLK_FEAT_NOWAIT == 1u << 7);
 static_assert((__force u32)BLK_FEAT_ZONED == 1u << 10);
 
@@ -302,4 +303,26 @@ rust_helper_blk_add_disk(struct gendisk *disk, struct module *owner)
 	destroy_work_on_stack(&add.work);
 	flush_delayed_fput();
 	return add.error;
+}
+
+/* rust/kernel/block/bdev.rs repeats these numbers. */
+static_assert((__force unsigned int)BLK_OPEN_READ == 1);
+static_assert((__force unsigned int)(BLK_OPEN_READ | BLK_OPEN_WRITE) == 3);
+
+__rust_helper sector_t rust_helper_bdev_nr_sectors(struct block_device *bdev)
+{
+	return bdev_nr_sectors(bdev);
+}
+
+__rust_helper bool rust_helper_bdev_read_only(struct block_device *bdev)
+{
+	return bdev_read_only(bdev);
+}
+
+/* Reads all limits while they do not change. */
+__rust_helper void rust_helper_bdev_get_limits(struct block_device *bdev,
+					       struct queue_limits *lim)
+{
+	*lim = queue_limits_start_update(bdev_get_queue(bdev));
+	queue_limits_cancel_update(bdev_get_queue(bdev));
 }

@@ -18,6 +18,8 @@ pub mod gendisk;
 
 pub mod bio_based;
 
+pub mod bdev;
+
 pub mod limits;
 pub mod major;
 pub mod mq;

@@ -19,6 +19,7 @@ const FEATURE_WRITE_CACHE: u32 = 1 << 0;
 const FEATURE_FUA: u32 = 1 << 1;
 const FEATURE_ROTATIONAL: u32 = 1 << 2;
 const FEATURE_IO_STAT: u32 = 1 << 4;
+const FEATURE_STABLE_WRITES: u32 = 1 << 5;
 const FEATURE_NOWAIT: u32 = 1 << 7;
 const FEATURE_ZONED: u32 = 1 << 10;
 
@@ -93,6 +94,9 @@ pub struct QueueLimits {
     pub fua: bool,
     /// The disk is a rotational medium.
     pub rotational: bool,
+    /// The memory of a write must not change before it has ended, for example because the driver
+    /// checksums it.
+    pub stable_writes: bool,
     /// The disk is zoned. This needs `CONFIG_BLK_DEV_ZONED`, and a driver with
     /// [`report_zones`](crate::block::mq::Operations::report_zones). The zone size,
     /// [`Self::chunk_sectors`], is a power of two of at most 2^31 sectors, and a multiple of the
@@ -211,6 +215,35 @@ impl QueueLimits {
         }
     }
 
+    /// Returns the limits of a disk that passes its I/O to another one, which has the limits `raw`
+    /// and no zones.
+    pub(crate) fn stacked_on(raw: &bindings::queue_limits) -> Result<Self> {
+        let has = |feature| raw.features & feature != 0;
+        if has(FEATURE_ZONED) {
+            return Err(EOPNOTSUPP);
+        }
+        let sectors = |count: c_uint| Sectors(u64::from(count));
+        Ok(Self {
+            logical_block_size: raw.logical_block_size,
+            physical_block_size: raw.physical_block_size,
+            io_min: raw.io_min,
+            io_opt: raw.io_opt,
+            max_hw_sectors: sectors(raw.max_hw_sectors),
+            max_segments: raw.max_segments,
+            max_segment_size: raw.max_segment_size,
+            virt_boundary_mask: raw.virt_boundary_mask,
+            dma_alignment: raw.dma_alignment,
+            max_hw_discard_sectors: sectors(raw.max_discard_sectors),
+            discard_granularity: raw.discard_granularity,
+            max_write_zeroes_sectors: sectors(raw.max_write_zeroes_sectors),
+            write_cache: has(FEATURE_WRITE_CACHE),
+            fua: has(FEATURE_FUA),
+            rotational: has(FEATURE_ROTATIONAL),
+            stable_writes: has(FEATURE_STABLE_WRITES),
+            ..Self::default()
+        })
+    }
+
     /// Returns the limits of a disk that gets bios, with the features that C sets itself if the
     /// disk gets requests: I/O statistics, and bios that must not wait.
     pub(crate) fn as_raw_for_bios(&self) -> bindings::queue_limits {
@@ -224,6 +257,7 @@ impl QueueLimits {
         bit(self.write_cache, FEATURE_WRITE_CACHE)
             | bit(self.write_cache && self.fua, FEATURE_FUA)
             | bit(self.rotational, FEATURE_ROTATIONAL)
+            | bit(self.stable_writes, FEATURE_STABLE_WRITES)
             | bit(self.zoned, FEATURE_ZONED)
     }
 }
@@ -247,6 +281,24 @@ mod tests {
         assert_eq!(raw.features, FEATURE_IO_STAT | FEATURE_NOWAIT);
         assert!(has_io_stat(raw.features) && !has_fua(raw.features));
         assert!(has_fua(FEATURE_FUA) && !has_io_stat(FEATURE_FUA));
+    }
+
+    #[test]
+    fn a_disk_on_top_has_the_limits_of_the_other() {
+        let limits = QueueLimits {
+            logical_block_size: 4096,
+            max_hw_sectors: Sectors(2048),
+            dma_alignment: 3,
+            write_cache: true,
+            stable_writes: true,
+            ..QueueLimits::default()
+        };
+        assert_eq!(QueueLimits::stacked_on(&limits.as_raw()), Ok(limits));
+        let zoned = QueueLimits {
+            zoned: true,
+            ..limits
+        };
+        assert_eq!(QueueLimits::stacked_on(&zoned.as_raw()), Err(EOPNOTSUPP));
     }
 
     #[test]
