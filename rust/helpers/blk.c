@@ -314,6 +314,23 @@ __rust_helper sector_t rust_helper_bdev_nr_sectors(struct block_device *bdev)
 	return bdev_nr_sectors(bdev);
 }
 
+__rust_helper unsigned int
+rust_helper_bdev_logical_block_size(struct block_device *bdev)
+{
+	return bdev_logical_block_size(bdev);
+}
+
+__rust_helper unsigned int
+rust_helper_bdev_dma_alignment(struct block_device *bdev)
+{
+	return bdev_dma_alignment(bdev);
+}
+
+__rust_helper bool rust_helper_bdev_nowait(struct block_device *bdev)
+{
+	return bdev_nowait(bdev);
+}
+
 __rust_helper bool rust_helper_bdev_read_only(struct block_device *bdev)
 {
 	return bdev_read_only(bdev);

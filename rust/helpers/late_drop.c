@@ -5,6 +5,17 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 
+/*
+ * Without a preemption count, spinlocks and some read-side critical sections are not
+ * tracked.
+ */
+__rust_helper bool rust_helper_late_drop_must_not_sleep(void)
+{
+	if (IS_ENABLED(CONFIG_PREEMPT_COUNT))
+		return !preemptible() || rcu_preempt_depth();
+	return preempt_count() || irqs_disabled() || rcu_preempt_depth();
+}
+
 /* I/O may be waiting for a task in a NOIO scope. */
 __rust_helper bool rust_helper_late_drop_may_wait(void)
 {
@@ -12,11 +23,8 @@ __rust_helper bool rust_helper_late_drop_may_wait(void)
 	       !(current->flags & PF_MEMALLOC_NOIO);
 }
 
-/* Without a preemption count, spinlocks and some read-side critical sections are not tracked. */
 __rust_helper bool rust_helper_late_drop_must_not_wait(void)
 {
-	if (IS_ENABLED(CONFIG_PREEMPT_COUNT))
-		return !rust_helper_late_drop_may_wait();
-	return preempt_count() || irqs_disabled() || rcu_preempt_depth() ||
+	return rust_helper_late_drop_must_not_sleep() ||
 	       (current->flags & PF_MEMALLOC_NOIO);
 }

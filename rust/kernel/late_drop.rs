@@ -55,6 +55,17 @@ pub(crate) fn check_may_wait() -> Result {
     }
 }
 
+/// Fails with `EDEADLK` if the caller certainly cannot sleep: as [`check_may_wait`], but I/O may be
+/// waiting for the caller.
+pub(crate) fn check_may_sleep() -> Result {
+    // SAFETY: The helper may be called anywhere.
+    if unsafe { bindings::late_drop_must_not_sleep() } {
+        Err(EDEADLK)
+    } else {
+        Ok(())
+    }
+}
+
 /// The size in bytes of the largest allocation for data of a type that the driver chooses.
 ///
 /// `kmalloc` warns about a size that it does not support. It supports this size on all machines.

@@ -52,8 +52,8 @@ impl Access {
 /// it exclusively; others may open it as they may open the device of a mounted file system. Its
 /// driver's module stays loaded. If the disk is removed nevertheless, I/O to it fails.
 ///
-/// It may be dropped in any context. The device is closed a little later. A leaked one is
-/// never closed.
+/// It may be dropped in any context. The device is closed a little later, when the clones that were
+/// submitted to it have ended. A leaked one is never closed.
 ///
 /// # Examples
 ///
@@ -75,15 +75,19 @@ pub struct BdevFile {
     inner: Arc<LateDrop<OpenFile>>,
 }
 
+/// A reference to a block device, which stays open as long.
+pub(super) type BdevRef = Arc<LateDrop<OpenFile>>;
+
 /// The inner part of a [`BdevFile`]. Dropping it sleeps.
 ///
 /// # Invariants
 ///
 /// `file` is an open block device, to which it owns a reference. `bdev` is that block device. It is
 /// claimed with the address of `holder`.
-struct OpenFile {
+pub(super) struct OpenFile {
     file: NonNull<bindings::file>,
     bdev: NonNull<bindings::block_device>,
+    access: Access,
     /// Its address is different from that of any other holder.
     _holder: KBox<u8>,
 }
@@ -160,8 +164,18 @@ impl BdevFile {
     }
 
     /// Returns a pointer to C's block device.
-    fn as_raw(&self) -> *mut bindings::block_device {
+    pub(super) fn as_raw(&self) -> *mut bindings::block_device {
         self.inner.bdev.as_ptr()
+    }
+
+    /// Returns whether it was opened to be written to.
+    pub(super) fn is_writable(&self) -> bool {
+        self.inner.access == Access::ReadWrite
+    }
+
+    /// Returns a reference, which may be dropped in any context.
+    pub(super) fn get(&self) -> BdevRef {
+        self.inner.clone()
     }
 }
 
@@ -186,6 +200,7 @@ impl OpenFile {
         let this = Self {
             file,
             bdev,
+            access,
             _holder: holder,
         };
         // SAFETY: By the type invariant.

@@ -8,9 +8,10 @@
 //!
 //! ```text
 //!  submit_bio: SubmittedBio --keep--> OwnedBio --end_later--> in a DelayQueue
-//!                   |                    |                        |
-//!                   v                    v                        v
-//!                  end                  end                   ended by C
+//!                   |                 |     ^ |                   |
+//!                   v      into_clones|     | v                   v
+//!                  end                v     | end             ended by C
+//!                                  Clones --end: clones_ended, when all clones have ended
 //! ```
 //!
 //! * A bio has one owner, and its handle cannot be copied. Ending a bio consumes the handle, so a
@@ -24,6 +25,11 @@
 //!   bios that the task submits there are collected, and submitted when the callback has returned.
 //!   To wait for one of them, to freeze the queue, or to remove a disk would be to wait forever.
 //!   What would do so fails with `EDEADLK` in that scope, or is left to a work item.
+//! * A bio stays with its disk. [`Clones`] of it, or of its parts, are submitted to other disks,
+//!   where sleeping is allowed. Each takes memory that the disk has reserved, and the bio has not
+//!   ended before they have. So the disk is not removed before them, either. A clone for the disk
+//!   of the bio itself fails with `EDEADLK`: freezing that disk would wait for the bio, and the bio
+//!   for the clone.
 //! * A flush is not an operation of its own: a bio may ask for a flush before its data, and that
 //!   its data be on stable storage. [`Bio::steps`] has the order.
 //!
@@ -31,11 +37,11 @@
 //! the bio back to C by ending it. The [`GenDisk`] owns the driver's data. C has a pointer to that
 //! in its queue, and the data is dropped after C has waited for `q_usage_counter`.
 //!
-//! Leaking a handle hangs what waits for the bio: its submitter, [`NewDisk::add`] if the block
-//! layer has submitted it to look for partitions, and the removal of the disk if the bio was kept.
-//! A driver that ends a bio only when it gets another one hangs what waits for the first. So does a
-//! task that ends bios which were kept, if it waits for memory outside of a NOIO scope: that may
-//! have to be written to this disk first.
+//! Leaking a handle, or [`Clones`], hangs what waits for the bio: its submitter,
+//! [`NewDisk::add`] if the block layer has submitted it to look for partitions, and the removal of
+//! the disk if the bio was kept. A driver that ends a bio only when it gets another one hangs what
+//! waits for the first. So does a task that ends bios which were kept, if it waits for memory
+//! outside of a NOIO scope: that may have to be written to this disk first.
 //!
 //! # Examples
 //!
@@ -90,15 +96,28 @@ mod vtable;
 
 mod delay_queue;
 
+mod clones;
+
 mod handle;
 
 mod view;
 
+mod disk_data;
+
+mod bio_set;
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod clone_tests;
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 mod tests;
 
-pub(crate) use self::vtable::submit_bio;
+pub(crate) use self::{
+    clones::disk_data,
+    disk_data::DiskData,
+    vtable::submit_bio, //
+};
 pub use self::{
+    clones::Clones,
     delay_queue::DelayQueue,
     handle::{
         OwnedBio,

@@ -112,6 +112,13 @@ impl BlkStatus {
     }
 }
 
+/// Converts C's `blk_status_t` to a result.
+#[inline]
+pub(crate) fn from_raw(status: bindings::blk_status_t) -> BlkResult {
+    // INVARIANT: C's status is one of its `BLK_STS_*`.
+    NonZeroU8::new(status).map_or(Ok(()), |number| Err(BlkStatus(number)))
+}
+
 /// Converts a result to C's `blk_status_t`.
 #[inline]
 pub(crate) fn as_raw(result: BlkResult) -> bindings::blk_status_t {

@@ -228,6 +228,18 @@ pub struct OwnedBio<T: Operations> {
 unsafe impl<T: Operations> Send for OwnedBio<T> {}
 
 impl<T: Operations> OwnedBio<T> {
+    /// # Safety
+    ///
+    /// The type invariant holds for `raw`, and the result takes ownership of both.
+    #[inline]
+    pub(super) unsafe fn from_inner(raw: RawBio) -> Self {
+        // INVARIANT: By the safety requirement.
+        Self {
+            raw,
+            _driver: PhantomData,
+        }
+    }
+
     /// Gives up ownership of the bio, and of the reference to `q_usage_counter`.
     #[inline]
     pub(super) fn into_inner(self) -> RawBio {

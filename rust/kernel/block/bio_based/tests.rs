@@ -3,9 +3,10 @@
 //! Tests of bios on disks that get bios.
 
 #[macros::kunit_tests(rust_block_bio_based)]
-mod suite {
+pub(super) mod suite {
     use super::super::*;
     use crate::{
+        alloc::flags::__GFP_ZERO,
         bindings,
         block::{
             bio::Transfer,
@@ -40,7 +41,7 @@ mod suite {
 
     /// What the driver does with a bio.
     #[derive(Clone, Copy, PartialEq, Eq)]
-    enum Action {
+    pub(in super::super) enum Action {
         End,
         Drop,
         Keep,
@@ -50,22 +51,22 @@ mod suite {
         Deadlock,
     }
 
-    struct Driver;
+    pub(in super::super) struct Driver;
 
     #[pin_data]
-    struct Queue {
+    pub(in super::super) struct Queue {
         #[pin]
         action: SpinLock<Action>,
         /// The steps of the last bio: flush, transfer, transfer with FUA.
         #[pin]
-        steps: SpinLock<KVec<u8>>,
-        count: Atomic<i32>,
-        longest: Atomic<i32>,
+        pub(in super::super) steps: SpinLock<KVec<u8>>,
+        pub(in super::super) count: Atomic<i32>,
+        pub(in super::super) longest: Atomic<i32>,
         refused: Atomic<bool>,
         #[pin]
-        kept: SpinLock<Option<OwnedBio<Driver>>>,
+        pub(in super::super) kept: SpinLock<Option<OwnedBio<Driver>>>,
         #[pin]
-        arrived: Completion,
+        pub(in super::super) arrived: Completion,
         #[pin]
         another: SpinLock<Option<GenDisk<Driver, Bios>>>,
         delayed: DelayQueue<Driver>,
@@ -111,17 +112,17 @@ mod suite {
     }
 
     /// Signals when it is dropped.
-    struct Ended(crate::sync::Arc<Event>);
+    pub(in super::super) struct Ended(pub(in super::super) crate::sync::Arc<Event>);
 
     #[pin_data]
-    struct Event {
+    pub(in super::super) struct Event {
         #[pin]
-        completion: Completion,
-        happened: Atomic<bool>,
+        pub(in super::super) completion: Completion,
+        pub(in super::super) happened: Atomic<bool>,
     }
 
     impl Event {
-        fn new() -> Result<crate::sync::Arc<Self>> {
+        pub(in super::super) fn new() -> Result<crate::sync::Arc<Self>> {
             crate::sync::Arc::pin_init(
                 pin_init!(Self {
                     completion <- Completion::new(),
@@ -184,7 +185,7 @@ mod suite {
         }
     }
 
-    fn disk(
+    pub(in super::super) fn disk(
         name: &CStr,
         limits: QueueLimits,
         ended: Option<Ended>,
@@ -198,14 +199,13 @@ mod suite {
     }
 
     /// A disk that is open.
-    struct Open {
+    pub(in super::super) struct Open {
         file: *mut c_void,
         part: *mut bindings::block_device,
     }
 
     impl Open {
-        fn new(disk: &GenDisk<Driver, Bios>) -> Result<Self> {
-            let part = disk.part0();
+        pub(in super::super) fn new(part: *mut bindings::block_device) -> Result<Self> {
             // SAFETY: The disk was added, so it has a block device.
             let number = unsafe { (*part).bd_dev };
             // To read and write: C's `BLK_OPEN_READ` and `BLK_OPEN_WRITE`.
@@ -221,7 +221,7 @@ mod suite {
         }
 
         /// Submits a bio with so many pages, and waits for it. Returns the first byte.
-        fn submit(&self, flags: u32, pages: usize) -> Result<u8> {
+        pub(in super::super) fn submit(&self, flags: u32, pages: usize) -> Result<u8> {
             let mut vecs = KVec::new();
             // SAFETY: All zeros are a valid `struct bio_vec`.
             vecs.resize(pages.max(1), unsafe { core::mem::zeroed() }, GFP_KERNEL)?;
@@ -233,7 +233,10 @@ mod suite {
             unsafe { bindings::bio_init(bio, self.part, table, pages as u16, flags) };
             let mut memory = KVec::new();
             for _ in 0..pages {
-                memory.push(crate::page::Page::alloc_page(GFP_KERNEL)?, GFP_KERNEL)?;
+                memory.push(
+                    crate::page::Page::alloc_page(GFP_KERNEL | __GFP_ZERO)?,
+                    GFP_KERNEL,
+                )?;
             }
             for page in &memory {
                 // SAFETY: The page is allocated until the bio has ended.
@@ -262,20 +265,20 @@ mod suite {
         }
     }
 
-    const READ: u32 = bindings::req_op_REQ_OP_READ;
-    const WRITE: u32 = bindings::req_op_REQ_OP_WRITE;
-    const PREFLUSH: u32 = 1 << bindings::req_flag_bits___REQ_PREFLUSH;
-    const FUA: u32 = 1 << bindings::req_flag_bits___REQ_FUA;
+    pub(in super::super) const READ: u32 = bindings::req_op_REQ_OP_READ;
+    pub(in super::super) const WRITE: u32 = bindings::req_op_REQ_OP_WRITE;
+    pub(in super::super) const PREFLUSH: u32 = 1 << bindings::req_flag_bits___REQ_PREFLUSH;
+    pub(in super::super) const FUA: u32 = 1 << bindings::req_flag_bits___REQ_FUA;
     const NOWAIT: u32 = 1 << bindings::req_flag_bits___REQ_NOWAIT;
 
-    fn set(disk: &GenDisk<Driver, Bios>, action: Action) {
+    pub(in super::super) fn set(disk: &GenDisk<Driver, Bios>, action: Action) {
         *disk.queue_data().action.lock() = action;
     }
 
     #[test]
     fn bios_end_with_the_status_of_the_driver() -> Result {
         let disk = disk(c"rust_test_bios", QueueLimits::default(), None, None)?;
-        let open = Open::new(&disk)?;
+        let open = Open::new(disk.part0())?;
         assert_eq!(open.submit(READ, 1), Ok(0x5a));
         for (action, result) in [
             (Action::Drop, Err(EIO)),
@@ -297,7 +300,7 @@ mod suite {
             ..QueueLimits::default()
         };
         let disk = disk(c"rust_test_split", limits, None, None)?;
-        let (open, queue) = (Open::new(&disk)?, disk.queue_data());
+        let (open, queue) = (Open::new(disk.part0())?, disk.queue_data());
         queue.count.store(0, Relaxed);
         assert_eq!(open.submit(READ, 5), Ok(0x5a));
         assert_eq!(queue.count.load(Relaxed), 5);
@@ -327,7 +330,7 @@ mod suite {
             (QueueLimits::default(), PREFLUSH | FUA, 1, "t"),
         ] {
             let disk = disk(c"rust_test_flush", limits, None, None)?;
-            Open::new(&disk)?.submit(WRITE | flags, pages)?;
+            Open::new(disk.part0())?.submit(WRITE | flags, pages)?;
             assert_eq!(disk.queue_data().steps.lock()[..], *steps.as_bytes());
         }
         Ok(())
@@ -336,7 +339,7 @@ mod suite {
     #[test]
     fn a_bio_that_must_not_wait_is_told() -> Result {
         let disk = disk(c"rust_test_nowait", QueueLimits::default(), None, None)?;
-        let open = Open::new(&disk)?;
+        let open = Open::new(disk.part0())?;
         set(&disk, Action::WouldBlock);
         assert_eq!(open.submit(READ | NOWAIT, 1), Err(EAGAIN));
         assert!(open.submit(READ, 1).is_ok());
@@ -350,7 +353,7 @@ mod suite {
         let another = disk(c"rust_test_other", none, Some(Ended(event.clone())), None)?;
         let disk = disk(c"rust_test_dead", none, None, Some(another))?;
         set(&disk, Action::Deadlock);
-        Open::new(&disk)?.submit(READ, 1)?;
+        Open::new(disk.part0())?.submit(READ, 1)?;
         assert!(disk.queue_data().refused.load(Relaxed));
         event.completion.wait_for_completion();
         Ok(())
@@ -365,7 +368,7 @@ mod suite {
             Some(Ended(event.clone())),
             None,
         )?;
-        let open = Open::new(&disk)?;
+        let open = Open::new(disk.part0())?;
         set(&disk, Action::Keep);
         let result = Event::new()?;
         let done = Ended(result.clone());
@@ -398,7 +401,7 @@ mod suite {
     }
 
     /// An open disk that is passed to a work item.
-    struct SendOpen(Open);
+    pub(in super::super) struct SendOpen(pub(in super::super) Open);
 
     // SAFETY: A file and a block device are not bound to a task.
     unsafe impl Send for SendOpen {}

@@ -4,7 +4,10 @@
 //!
 //! C header: [`include/linux/blk_types.h`](srctree/include/linux/blk_types.h)
 
-use super::Operations;
+use super::{
+    DiskData,
+    Operations, //
+};
 use crate::{
     bindings,
     block::{
@@ -180,10 +183,8 @@ impl<T: Operations> Bio<T> {
     /// Returns the driver data of the disk.
     #[inline]
     pub fn queue_data(&self) -> &T::QueueData {
-        // SAFETY: By the type invariant, the queue is valid. C does not change the field.
-        let data = unsafe { (*self.queue()).queuedata };
-        // SAFETY: By the type invariant, it is the queue of a disk of `T`, so this is its data,
-        // which is not dropped before the bio has ended.
-        unsafe { &*data.cast_const().cast() }
+        // SAFETY: By the type invariant, it is the queue of a disk of `T`, whose data is not
+        // dropped before the bio has ended.
+        unsafe { DiskData::<T>::of_queue(self.queue()) }.data()
     }
 }

@@ -250,15 +250,15 @@ impl<T: bio_based::Operations> Driver<Bios> for T {
     const REPORT_ZONES: Option<ReportZones> = None;
 
     fn base((): (), data: impl PinInit<T::QueueData, Error>) -> Result<BioBase<T>> {
-        const_assert!(size_of::<T::QueueData>() <= late_drop::MAX_SIZE);
-        let data = KBox::pin_init(data, GFP_KERNEL)?;
+        const_assert!(size_of::<bio_based::DiskData<T>>() <= late_drop::MAX_SIZE);
+        let data = KBox::pin_init(bio_based::disk_data(data)?, GFP_KERNEL)?;
         Ok(BioBase { data })
     }
 }
 
 /// What a disk with bios is built on.
 pub struct BioBase<T: bio_based::Operations> {
-    data: Pin<KBox<T::QueueData>>,
+    data: Pin<KBox<bio_based::DiskData<T>>>,
 }
 
 // SAFETY: The queue has `data` only.
@@ -266,7 +266,7 @@ unsafe impl<T: bio_based::Operations> Base for BioBase<T> {
     type QueueData = T::QueueData;
 
     fn queue_data(&self) -> &T::QueueData {
-        &self.data
+        self.data.data()
     }
 
     fn tag_set(&self) -> Option<AnyTagSet> {
