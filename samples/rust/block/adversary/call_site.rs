@@ -27,6 +27,8 @@ pub(crate) enum CallSite {
     InitHwQueue,
     InitRequest,
     ReportZones,
+    SubmitBio,
+    ClonesEnded,
     DropTagSetData,
     DropQueueData,
     DropHwData,
@@ -61,6 +63,8 @@ impl CallSite {
         Self::InitHwQueue,
         Self::InitRequest,
         Self::ReportZones,
+        Self::SubmitBio,
+        Self::ClonesEnded,
         Self::DropTagSetData,
         Self::DropQueueData,
         Self::DropHwData,
@@ -98,6 +102,7 @@ impl CallSite {
             Self::QueueRq
                 | Self::QueueRqs
                 | Self::ReportZones
+                | Self::SubmitBio
                 | Self::Task
                 | Self::Show
                 | Self::Store

@@ -14,12 +14,17 @@ pub(crate) enum Leak {
     PendingList,
     CompletingRequest,
     OverdueRequest,
+    OwnedBio,
+    Clones,
+    SubmittedBio,
     GenDisk,
     NewDisk,
     TagSet,
     DelayQueue,
     Memory,
     Removed,
+    BdevFile,
+    BioDelayQueue,
 }
 
 impl Leak {
@@ -33,12 +38,17 @@ impl Leak {
         Self::PendingList,
         Self::CompletingRequest,
         Self::OverdueRequest,
+        Self::OwnedBio,
+        Self::Clones,
+        Self::SubmittedBio,
         Self::GenDisk,
         Self::NewDisk,
         Self::TagSet,
         Self::DelayQueue,
         Self::Memory,
         Self::Removed,
+        Self::BdevFile,
+        Self::BioDelayQueue,
     ];
 
     /// Returns the object with this number.

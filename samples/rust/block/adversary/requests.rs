@@ -102,7 +102,7 @@ fn failure(rng: &mut Rng) -> BlkStatus {
         .unwrap_or(BlkStatus::IOERR)
 }
 
-fn result(rng: &mut Rng) -> BlkResult {
+pub(crate) fn result(rng: &mut Rng) -> BlkResult {
     if rng.one_in(4) {
         Err(status(rng))
     } else {
@@ -309,7 +309,7 @@ pub(crate) fn finish<T: Adversary>(
     let mut rng = shared.rng_at(site);
     while let Some(rq) = requests.pop_front() {
         if rng.one_in(4) {
-            transfer::transfer_dummy(&rq, &mut rng);
+            transfer::transfer_dummy(rq.transfer(), &mut rng);
         }
         match rng.below(8) {
             0 => rq.requeue(),

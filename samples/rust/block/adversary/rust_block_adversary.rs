@@ -27,6 +27,10 @@ mod configfs;
 
 mod scenario;
 
+mod bio_scenario;
+
+mod bios;
+
 mod sweeper;
 
 mod drivers;

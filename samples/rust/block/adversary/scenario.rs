@@ -3,6 +3,7 @@
 //! A scenario: the disks of a misbehaving driver under operations.
 
 use super::{
+    bio_scenario::BioScenario,
     call_site::CallSite,
     data::{
         DiskData,
@@ -62,7 +63,7 @@ use kernel::{
 };
 
 /// The time limit for the end of a scenario, in milliseconds.
-const END_TIMEOUT_MS: u64 = 20_000;
+pub(crate) const END_TIMEOUT_MS: u64 = 20_000;
 
 /// Is added to the number of an act in which allocations may fail.
 const ALLOC_MAY_FAIL: u64 = 1 << 32;
@@ -71,7 +72,7 @@ const ALLOC_MAY_FAIL: u64 = 1 << 32;
 const TRIAL_BUILDS: u32 = 3;
 
 /// The maximum number of disks of a scenario.
-const DISKS: usize = 4;
+pub(crate) const DISKS: usize = 4;
 
 /// A scenario of any driver.
 pub(crate) trait Scenario: Send + Sync {
@@ -101,10 +102,11 @@ pub(crate) trait Scenario: Send + Sync {
 /// Begins step `step` of `seed`. `disabled` are the kinds of misuse to leave out.
 pub(crate) fn begin(seed: u64, step: u64, disabled: u32) -> Result<Arc<dyn Scenario>> {
     let mut rng = Rng::new(seed).fork(step);
-    match rng.below(8) {
+    match rng.below(10) {
         0 => DriverScenario::<Bare>::begin(seed, step, disabled, rng),
         1 => DriverScenario::<Polled>::begin(seed, step, disabled, rng),
-        2..=4 => DriverScenario::<Full>::begin(seed, step, disabled, rng),
+        2 | 3 => BioScenario::begin(seed, step, disabled, rng),
+        4..=6 => DriverScenario::<Full>::begin(seed, step, disabled, rng),
         _ => DriverScenario::<Sleepy>::begin(seed, step, disabled, rng),
     }
 }
@@ -115,7 +117,7 @@ struct Owned<T: Adversary> {
     /// The number of the last disk.
     next: u32,
     ended: bool,
-    sweeper: Option<ArcHrTimerHandle<Sweeper<T>>>,
+    sweeper: Option<ArcHrTimerHandle<Sweeper<Shared<T>>>>,
 }
 
 /// A scenario of driver `T`.
@@ -416,6 +418,11 @@ impl<T: Adversary> Scenario for DriverScenario<T> {
                 }
                 forget(memory);
             }
+            Leak::SubmittedBio
+            | Leak::OwnedBio
+            | Leak::Clones
+            | Leak::BdevFile
+            | Leak::BioDelayQueue => return Err(EOPNOTSUPP),
             Leak::Removed => self.shared.memory.leak_removed()?,
             _ => self.shared.leak_next(leak),
         }

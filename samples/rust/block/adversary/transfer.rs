@@ -36,14 +36,26 @@ pub(crate) fn transfer<T: Variant>(
     } else {
         rq.sector().bytes()
     };
-    match (rq.transfer(), rng.below(4)) {
+    carry_out(shared, rq.op(), at, rq.bytes(), rq.transfer(), rng)
+}
+
+/// Carries out an operation on memory, from the byte `at` on.
+pub(crate) fn carry_out<T: Variant>(
+    shared: &Shared<T>,
+    op: Op,
+    at: u64,
+    bytes: u32,
+    transfer: Transfer<'_>,
+    rng: &mut Rng,
+) -> BlkResult {
+    match (transfer, rng.below(4)) {
         (Transfer::FromDisk(memory), 0) => fill(memory, rng),
         (Transfer::FromDisk(mut memory), _) => shared.memory.read(at, &mut memory, rng)?,
         (Transfer::ToDisk(memory), 0) => read_segments(memory, rng),
         (Transfer::ToDisk(mut memory), _) => shared.memory.write(at, &mut memory, rng)?,
-        (Transfer::None, _) => match rq.op() {
+        (Transfer::None, _) => match op {
             Op::Flush => {}
-            Op::Discard | Op::WriteZeroes => shared.memory.discard(at, rq.bytes()),
+            Op::Discard | Op::WriteZeroes => shared.memory.discard(at, bytes),
             _ => return Err(BlkStatus::NOTSUPP),
         },
     }
@@ -51,8 +63,8 @@ pub(crate) fn transfer<T: Variant>(
 }
 
 /// Transfers data in any context: reads get made-up bytes, written bytes are dropped.
-pub(crate) fn transfer_dummy<T: Variant>(rq: &StartedRequest<T>, rng: &mut Rng) {
-    match rq.transfer() {
+pub(crate) fn transfer_dummy(transfer: Transfer<'_>, rng: &mut Rng) {
+    match transfer {
         Transfer::FromDisk(memory) => fill(memory, rng),
         Transfer::ToDisk(memory) => read_segments(memory, rng),
         Transfer::None => {}
