@@ -47,6 +47,8 @@ pub mod sync {
     pub mod rcu_free;
 
     pub mod seqcount;
+
+    pub(crate) mod srcu_fast;
 }
 
 pub mod trace;

@@ -29,7 +29,7 @@ use crate::{
             Atomic,
             Relaxed, //
         },
-        Srcu, //
+        srcu_fast::SrcuFast, //
     },
     trace::TraceArg, //
 };
@@ -369,7 +369,7 @@ pub(crate) struct ZoneReports {
     removed: Atomic<bool>,
     /// The reports that are running.
     #[pin]
-    running: Srcu,
+    running: SrcuFast,
 }
 
 impl ZoneReports {
@@ -386,7 +386,7 @@ impl ZoneReports {
             zone_size,
             end: Sector(0) + capacity,
             removed: Atomic::new(false),
-            running <- Srcu::new(RUNNING_NAME, static_lock_class!()),
+            running <- SrcuFast::new(RUNNING_NAME, static_lock_class!()),
         })
     }
 
@@ -408,33 +408,34 @@ impl ZoneReports {
         wanted: u32,
         args: *mut bindings::blk_report_zones_args,
     ) -> Result<u32> {
-        let _running = self.running.read_lock();
-        if self.removed.load(Relaxed) {
-            return Err(ENODEV);
-        }
-        let next = Sector(sector.0 - sector.0 % self.zone_size.0);
-        // By the type invariant, the number of zones of a disk fits into an `int`.
-        let on_disk = (self.end - next).0.div_ceil(self.zone_size.0) as u32;
-        // INVARIANT: By the safety requirement. Nothing is reported yet.
-        let mut reporter = ZoneReporter {
-            disk,
-            args,
-            zone_size: self.zone_size,
-            end: self.end,
-            next,
-            index: 0,
-            remaining: wanted.min(on_disk),
-            zone: pin_init::zeroed(),
-            result: Ok(()),
-            _call: PhantomData,
-        };
-        // SAFETY: By the safety requirement.
-        let queue = unsafe { (*disk.as_ptr()).queue };
-        // SAFETY: By the safety requirement. `stop` waits for this read-side critical section, or
-        // was called before, which was just ruled out.
-        let reported = unsafe { (self.callback)(queue, &mut reporter) };
-        reporter.result.and(reported)?;
-        Ok(reporter.index)
+        self.running.read(|| {
+            if self.removed.load(Relaxed) {
+                return Err(ENODEV);
+            }
+            let next = Sector(sector.0 - sector.0 % self.zone_size.0);
+            // By the type invariant, the number of zones of a disk fits into an `int`.
+            let on_disk = (self.end - next).0.div_ceil(self.zone_size.0) as u32;
+            // INVARIANT: By the safety requirement. Nothing is reported yet.
+            let mut reporter = ZoneReporter {
+                disk,
+                args,
+                zone_size: self.zone_size,
+                end: self.end,
+                next,
+                index: 0,
+                remaining: wanted.min(on_disk),
+                zone: pin_init::zeroed(),
+                result: Ok(()),
+                _call: PhantomData,
+            };
+            // SAFETY: By the safety requirement.
+            let queue = unsafe { (*disk.as_ptr()).queue };
+            // SAFETY: By the safety requirement. `stop` waits for this read-side critical section, or
+            // was called before, which was just ruled out.
+            let reported = unsafe { (self.callback)(queue, &mut reporter) };
+            reporter.result.and(reported)?;
+            Ok(reporter.index)
+        })
     }
 
     /// Waits for the reports that are running. All later ones fail.
