@@ -346,12 +346,11 @@ impl<T: Operations> StartedRequest<T> {
         let queue = unsafe { (*self.as_raw()).q };
         // SAFETY: The queue of a request is valid. Its limits do not change while it has a request.
         let zone_size = u64::from(unsafe { (*queue).limits.chunk_sectors });
-        // The size is a power of two: the block layer fails an append to a disk without zones.
-        let in_zone = zone_size.wrapping_sub(1);
-        // If a position is in the same zone as the present one, they differ in these bits only.
+        // The size is a power of two: the block layer fails an append to a disk without zones. If a
+        // position is in the same zone as the present one, they differ in lower bits only.
         let last = at.0.wrapping_add(self.sectors().0).wrapping_sub(1);
         let (first, last) = (at.0 ^ self.sector().0, last ^ self.sector().0);
-        if self.op() != Op::ZoneAppend || first | last > in_zone {
+        if self.op() != Op::ZoneAppend || first | last >= zone_size {
             return Err(EINVAL);
         }
         // SAFETY: By the type invariant, `self` owns the request, and is borrowed exclusively.

@@ -102,6 +102,33 @@ fn error(rng: &mut Rng) -> Error {
     }
 }
 
+/// Reports some zones together, often none or all of them, in any condition.
+fn report_together(reporter: &mut ZoneReporter<'_>, rng: &mut Rng) -> Result {
+    let Some(len) = reporter.next_zone().map(|zone| zone.len()) else {
+        return Ok(());
+    };
+    let capacity = match rng.below(16) {
+        0 => Sectors(extremes::edge(rng)),
+        _ => valid(Sector(1), len, rng).capacity,
+    };
+    let zones = [(); 64];
+    let count = rng.below(zones.len() as u64 + 1) as usize;
+    let count = if rng.one_in(2) { zones.len() } else { count };
+    let zones = zones.get(..count).unwrap_or_default();
+    reporter.report_sequential(capacity, zones, |(), zone| match rng.below(16) {
+        0 => zone.set(ZoneCondition::Conventional, Sectors(extremes::edge(rng))),
+        1 => zone.set(
+            valid(Sector(1), len, rng).condition,
+            Sectors(extremes::edge(rng)),
+        ),
+        _ => {
+            let info = valid(Sector(1), len, rng);
+            let written = info.write_pointer.map_or(0, |at| at.0 - 1);
+            zone.set(info.condition, Sectors(written))
+        }
+    })
+}
+
 /// Implements `Operations::report_zones`.
 pub(crate) fn report_zones<T: Variant>(
     disk: &DiskData<T>,
@@ -123,6 +150,14 @@ pub(crate) fn report_zones<T: Variant>(
     };
     let ignores_errors = rng.one_in(2);
     let mut count = 0;
+    if rng.one_in(2) {
+        let before = reporter.remaining();
+        let reported = report_together(reporter, &mut rng);
+        if !ignores_errors {
+            reported?;
+        }
+        count = u64::from(before - reporter.remaining());
+    }
     while let Some(zone) = reporter.next_zone() {
         let mut info = valid(zone.start(), zone.len(), &mut rng);
         if count == wrong_at {

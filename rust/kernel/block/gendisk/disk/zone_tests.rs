@@ -45,6 +45,10 @@ mod suite {
     enum Report {
         /// Reports all of them.
         All,
+        /// Reports all of them, together.
+        Together,
+        /// Reports the first one, and then the others with a capacity that they cannot have.
+        TooLarge,
         /// Reports all of them slowly, once it was told.
         Slow,
         /// Reports the first one.
@@ -109,6 +113,9 @@ mod suite {
             let mut count = 0;
             let wanted = reporter.remaining();
             queue.wanted.store(wanted, Relaxed);
+            if matches!(queue.report, Report::Together | Report::TooLarge) {
+                return Driver::report_together(queue, reporter);
+            }
             while let Some(zone) = reporter.next_zone() {
                 if count == 1 && queue.report == Report::First {
                     break;
@@ -158,6 +165,37 @@ mod suite {
             assert_eq!(rq.set_append_sector(last), Ok(()));
             let set = rq.set_append_sector(zone + Sectors(8));
             rq.end(set.map_err(|_| BlkStatus::IOERR));
+            Ok(())
+        }
+    }
+
+    impl Driver {
+        fn report_together(queue: &Queue, reporter: &mut ZoneReporter<'_>) -> Result {
+            let wanted = reporter.remaining();
+            let states = [8; 10].map(Sectors);
+            let mut report = |capacity, states: &[Sectors]| {
+                let reported = reporter.report_sequential(capacity, states, |&written, zone| {
+                    zone.set(ZoneCondition::Closed, written)
+                });
+                (reported, reporter.remaining())
+            };
+            // None, one, then more than are wanted.
+            assert_eq!(report(Sectors(1000), &[]), (Ok(()), wanted));
+            let (first, remaining) = report(Sectors(1000), &states[..1]);
+            if first.is_ok() {
+                assert_eq!(remaining, wanted.saturating_sub(1));
+            }
+            if queue.report == Report::TooLarge && remaining != 0 {
+                assert_eq!(report(ZONE + Sectors(1), &states), (Err(EINVAL), 0));
+            }
+            let (all, remaining) = report(Sectors(1000), &states);
+            assert_eq!(remaining, 0);
+            // The first error remains.
+            match queue.report {
+                Report::TooLarge if wanted > 1 && first.is_ok() => assert_eq!(all, Err(EINVAL)),
+                _ if first.is_err() => assert_eq!(all, first),
+                _ => {}
+            }
             Ok(())
         }
     }
@@ -267,7 +305,12 @@ mod suite {
         if !cfg!(CONFIG_BLK_DEV_ZONED) {
             return Ok(());
         }
-        let disk = disk(Report::All)?;
+        report_of(disk(Report::All)?)?;
+        report_of(disk(Report::Together)?)
+    }
+
+    /// Checks the zone reports of a disk that makes them in one of two ways.
+    fn report_of(disk: GenDisk<Driver>) -> Result {
         let (file, part) = open(&disk)?;
         let wanted = || disk.queue_data().wanted.load(Relaxed);
         let (count, seen) = zones(part, 0, 100, 100);
@@ -288,6 +331,8 @@ mod suite {
         // The error of C comes back, and nothing is reported after it.
         let (count, seen) = zones(part, 0, 100, 3);
         assert_eq!((count, seen.count), (E2BIG.to_errno(), 3));
+        let (count, seen) = zones(part, 0, 100, 0);
+        assert_eq!((count, seen.count), (E2BIG.to_errno(), 0));
         // SAFETY: The test owns the file, and does not use it again.
         unsafe { bindings::bdev_fput(file.cast()) };
         Ok(())
@@ -303,6 +348,7 @@ mod suite {
             (Report::Wrong, EINVAL),
             (Report::Varying, ENODEV),
             (Report::Fails, EBADF),
+            (Report::TooLarge, EINVAL),
         ] {
             assert_eq!(disk(report).err(), Some(error));
         }
