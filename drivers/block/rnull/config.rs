@@ -299,6 +299,11 @@ impl Config {
         Ok(layout)
     }
 
+    /// Whether `queue_rq` of the disk can sleep. Disks that share tags are alike in this.
+    pub(crate) fn may_sleep(&self) -> bool {
+        self.blocking || self.shared_tags
+    }
+
     /// Whether the disk gets bios. The settings of hardware queues then have no effect.
     pub(crate) fn uses_bios(&self) -> bool {
         self.queue_mode == QUEUE_BIO && !self.zoned

@@ -88,7 +88,7 @@ impl Disk {
         let disk = if plan.settings.shared_tags {
             let tags = slot.shared_tags().get()?;
             Kind::Blocking(add(tags, plan, queue, &slot)?)
-        } else if plan.settings.blocking {
+        } else if plan.settings.may_sleep() {
             Kind::Blocking(add(tags::own(plan)?, plan, queue, &slot)?)
         } else {
             Kind::NonBlocking(add(tags::own(plan)?, plan, queue, &slot)?)

@@ -79,6 +79,12 @@ impl ZoneLayout {
         self.size
     }
 
+    /// Returns how many sectors of a sequential zone can be written, unless it is a shorter last
+    /// zone.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
     /// Returns the number of zones.
     pub(crate) fn count(&self) -> u32 {
         self.count

@@ -45,8 +45,10 @@ use kernel::{
             StartedRequest, //
         },
         zone::{
+            SequentialZone,
             ZoneCondition,
             ZoneInfo,
+            ZoneIsSet,
             ZoneReporter, //
         },
         BlkResult,
@@ -58,11 +60,6 @@ use kernel::{
     new_spinlock,
     prelude::*,
     sync::{
-        lock::{
-            mutex::MutexBackend,
-            spinlock::SpinLockBackend,
-            Guard, //
-        },
         Mutex,
         SpinLock, //
     }, //
@@ -80,64 +77,42 @@ struct NoPlace;
 /// The zones of a disk.
 pub(crate) struct Zones {
     layout: ZoneLayout,
-    /// The sequential zones.
-    sequential: KVVec<LockedZone>,
+    sequential: Sequential,
     /// [`None`] without limits: then no lock is shared by zones.
     limits: Option<Pin<KBox<SpinLock<ZoneLimits>>>>,
 }
 
-/// The state of a sequential zone.
-enum LockedZone {
-    /// For a disk without data, whose `queue_rq` may be unable to sleep.
-    Spin(Pin<KBox<SpinLock<ZoneState>>>),
-    /// For a disk with data, which may wait for memory.
-    Sleeping(Pin<KBox<Mutex<ZoneState>>>),
+/// The sequential zones, each with its lock.
+enum Sequential {
+    /// Of a disk whose `queue_rq` may be unable to sleep.
+    Spinning(KVVec<Pin<KBox<SpinLock<ZoneState>>>>),
+    /// Of a disk whose `queue_rq` can sleep, and may wait for memory if it has data.
+    Sleeping(KVVec<Pin<KBox<Mutex<ZoneState>>>>),
 }
 
-impl LockedZone {
-    fn new(state: ZoneState, may_sleep: bool) -> Result<Self> {
-        let flags = GFP_KERNEL | __GFP_NOWARN;
+impl Sequential {
+    fn with_capacity(count: u32, may_sleep: bool) -> Result<Self> {
+        let (count, flags) = (count as usize, GFP_KERNEL | __GFP_NOWARN);
         Ok(if may_sleep {
-            Self::Sleeping(KBox::pin_init(new_mutex!(state, "LockedZone"), flags)?)
+            Self::Sleeping(KVVec::with_capacity(count, flags)?)
         } else {
-            Self::Spin(KBox::pin_init(new_spinlock!(state, "LockedZone"), flags)?)
+            Self::Spinning(KVVec::with_capacity(count, flags)?)
         })
     }
 
-    /// Locks the zone. Returns [`None`] if its lock sleeps, unless that is allowed. If it is not,
-    /// there is code for one kind of lock only.
-    #[inline(always)]
-    fn lock(&self, may_sleep: bool) -> Option<ZoneGuard<'_>> {
+    fn push(&mut self, state: ZoneState) -> Result {
+        let flags = GFP_KERNEL | __GFP_NOWARN;
         match self {
-            Self::Spin(zone) => Some(ZoneGuard::Spin(zone.lock())),
-            Self::Sleeping(zone) if may_sleep => Some(ZoneGuard::Sleeping(zone.lock())),
-            Self::Sleeping(_) => None,
+            Self::Spinning(zones) => {
+                let zone = new_spinlock!(state, "Sequential::Spinning");
+                zones.push(KBox::pin_init(zone, flags)?, flags)?;
+            }
+            Self::Sleeping(zones) => {
+                let zone = new_mutex!(state, "Sequential::Sleeping");
+                zones.push(KBox::pin_init(zone, flags)?, flags)?;
+            }
         }
-    }
-
-    /// Returns the present state, in a task.
-    #[inline]
-    fn copy(&self) -> ZoneState {
-        match self {
-            Self::Spin(zone) => *zone.lock(),
-            Self::Sleeping(zone) => *zone.lock(),
-        }
-    }
-}
-
-/// The guard of a [`LockedZone`].
-enum ZoneGuard<'a> {
-    Spin(Guard<'a, ZoneState, SpinLockBackend>),
-    Sleeping(Guard<'a, ZoneState, MutexBackend>),
-}
-
-impl ZoneGuard<'_> {
-    #[inline(always)]
-    fn state(&mut self) -> &mut ZoneState {
-        match self {
-            Self::Spin(guard) => guard,
-            Self::Sleeping(guard) => guard,
-        }
+        Ok(())
     }
 }
 
@@ -181,7 +156,18 @@ impl LockedZones for Zones {
         number: u32,
         f: impl FnOnce(&mut ZoneState, &LimitsOf<'_>) -> R,
     ) -> Result<R, ZoneError> {
-        self.with_locked_in(true, number, f)
+        let limits = self.limits_of(number);
+        let index = self.index(number)?;
+        match &self.sequential {
+            Sequential::Spinning(zones) => {
+                let zone = zones.get(index).ok_or(ZoneError::Invalid)?;
+                Ok(f(&mut zone.lock(), &limits))
+            }
+            Sequential::Sleeping(zones) => {
+                let zone = zones.get(index).ok_or(ZoneError::Invalid)?;
+                Ok(f(&mut zone.lock(), &limits))
+            }
+        }
     }
 
     fn take_victim(&self) -> Option<u32> {
@@ -203,12 +189,10 @@ impl Zones {
     /// Makes the zones of a disk that is built by `plan`.
     pub(crate) fn new(plan: &ValidatedConfig, layout: ZoneLayout) -> Result<Self> {
         let settings = &plan.settings;
-        let flags = GFP_KERNEL | __GFP_NOWARN;
-        let mut sequential = KVVec::with_capacity(layout.sequential() as usize, flags)?;
+        let mut sequential = Sequential::with_capacity(layout.sequential(), settings.may_sleep())?;
         for number in layout.conventional()..layout.count() {
             let zone = layout.zone(number).ok_or(EINVAL)?;
-            let state = ZoneState::new(zone, settings.zone_full);
-            sequential.push(LockedZone::new(state, settings.memory_backed)?, flags)?;
+            sequential.push(ZoneState::new(zone, settings.zone_full))?;
         }
         let limits = match (settings.zone_max_open, settings.zone_max_active) {
             (0, 0) => None,
@@ -225,23 +209,42 @@ impl Zones {
         })
     }
 
-    /// Like [`Self::with_locked`], for a context that may be unable to sleep. A disk with data can
-    /// always sleep, so such a context never meets a lock that sleeps.
+    fn limits_of(&self, number: u32) -> LimitsOf<'_> {
+        LimitsOf {
+            number,
+            zones: self,
+        }
+    }
+
+    /// Returns where a sequential zone is among those.
+    #[inline]
+    fn index(&self, number: u32) -> Result<usize, ZoneError> {
+        let index = number.checked_sub(self.layout.conventional());
+        Ok(index.ok_or(ZoneError::Invalid)? as usize)
+    }
+
+    /// Like [`Self::with_locked`], in the `queue_rq` of the disk. There is code for one kind of
+    /// lock only, since `Settings::may_sleep` chooses the context and the locks.
     #[inline(always)]
-    fn with_locked_in<R>(
+    fn with_locked_in<C: Context, R>(
         &self,
-        may_sleep: bool,
         number: u32,
         f: impl FnOnce(&mut ZoneState, &LimitsOf<'_>) -> R,
     ) -> Result<R, ZoneError> {
-        let limits = LimitsOf {
-            number,
-            zones: self,
-        };
-        let index = number.checked_sub(self.layout.conventional());
-        let zone = index.and_then(|index| self.sequential.get(index as usize));
-        let guard = zone.and_then(|zone| zone.lock(may_sleep));
-        Ok(f(guard.ok_or(ZoneError::Invalid)?.state(), &limits))
+        let limits = self.limits_of(number);
+        let index = self.index(number)?;
+        match &self.sequential {
+            Sequential::Spinning(zones) if !C::MAY_SLEEP => {
+                let zone = zones.get(index).ok_or(ZoneError::Invalid)?;
+                Ok(f(&mut zone.lock(), &limits))
+            }
+            Sequential::Sleeping(zones) if C::MAY_SLEEP => {
+                let zone = zones.get(index).ok_or(ZoneError::Invalid)?;
+                Ok(f(&mut zone.lock(), &limits))
+            }
+            // The disk has another context.
+            _ => Err(ZoneError::Invalid),
+        }
     }
 
     /// Returns the number of the zone with a sector, and where it is.
@@ -265,22 +268,21 @@ impl Zones {
         backing: &Backing,
         transfer: impl Fn(&StartedRequest<T>, Sectors) -> BlkResult + Copy,
     ) -> BlkResult {
-        let op = rq.op();
-        if trace::zone_op_enabled() && matches!(op, Op::Write | Op::ZoneAppend) {
+        if trace::zone_op_enabled() && matches!(rq.op(), Op::Write | Op::ZoneAppend) {
             self.trace_write(rq);
         }
-        if op == Op::Write {
+        if rq.op() == Op::Write {
             let result = self.write::<_, false>(rq, slow_path, transfer);
             result.unwrap_or_else(|_| self.write_with_place::<_, false>(rq, slow_path, transfer))
-        } else if op == Op::Read {
+        } else if rq.op() == Op::Read {
             self.read(rq, slow_path, backing, transfer)
-        } else if op == Op::ZoneAppend {
+        } else if rq.op() == Op::ZoneAppend {
             let result = self.write::<_, true>(rq, slow_path, transfer);
             result.unwrap_or_else(|_| self.write_with_place::<_, true>(rq, slow_path, transfer))
-        } else if op == Op::ZoneReset {
+        } else if rq.op() == Op::ZoneReset {
             self.reset(rq, backing)
         } else {
-            self.handle_other(op, rq, slow_path, backing, transfer)
+            self.handle_other(rq, slow_path, backing, transfer)
         }
     }
 
@@ -288,16 +290,15 @@ impl Zones {
     #[inline(never)]
     fn handle_other<T: Operations>(
         &self,
-        op: Op,
         rq: &StartedRequest<T>,
         slow_path: &SlowPath,
         backing: &Backing,
         transfer: impl Fn(&StartedRequest<T>, Sectors) -> BlkResult,
     ) -> BlkResult {
-        match op {
+        match rq.op() {
             Op::Flush => transfer(rq, Sectors::ZERO),
             Op::ZoneResetAll => self.reset_all(rq, backing),
-            Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish => self.manage(op, rq),
+            op @ (Op::ZoneOpen | Op::ZoneClose | Op::ZoneFinish) => self.manage(op, rq),
             _ => self.read(rq, slow_path, backing, transfer),
         }
     }
@@ -322,13 +323,14 @@ impl Zones {
             let (len, status) = slow_path.check_bad_blocks(rq);
             return Ok(transfer(rq, len).and(status));
         }
-        let result = self.with_locked_in(T::Context::MAY_SLEEP, number, |state, limits| {
+        let result = self.with_locked_in::<T::Context, _>(number, |state, limits| {
             let at = (!APPEND).then(|| self.layout.offset(rq.sector().0));
             let at = state.begin_write(at, rq.sectors().0, limits)?;
             Ok((|| {
                 if APPEND {
                     // The write pointer is in the zone, with room for the request behind it.
-                    rq.set_append_sector(Sector(state.zone().start) + Sectors(at))?;
+                    let start = state.zone().start;
+                    rq.set_append_sector(Sector(start.wrapping_add(at)))?;
                 }
                 let (len, status) = slow_path.check_bad_blocks(rq);
                 if len != Sectors::ZERO {
@@ -394,7 +396,7 @@ impl Zones {
             return transfer(rq, len).and(status);
         }
         let at = self.layout.offset(rq.sector().0);
-        self.with_locked_in(T::Context::MAY_SLEEP, number, |state, _| {
+        self.with_locked_in::<T::Context, _>(number, |state, _| {
             state.readable(at, 0)?;
             let (len, status) = slow_path.check_bad_blocks(rq);
             if backing.keeps_data() {
@@ -432,7 +434,7 @@ impl Zones {
     fn reset<T: Operations>(&self, rq: &StartedRequest<T>, backing: &Backing) -> BlkResult {
         let number = self.layout.number(rq.sector().0);
         let number = number.ok_or(BlkStatus::IOERR)?;
-        self.with_locked_in(T::Context::MAY_SLEEP, number, |state, limits| {
+        self.with_locked_in::<T::Context, _>(number, |state, limits| {
             state.reset(limits)?;
             discard(backing, state.zone())?;
             trace::zone_op(rq, number, reported_condition(state.condition()));
@@ -482,8 +484,16 @@ impl Zones {
             return Ok(());
         };
         let first = self.layout.number(first.start().0).ok_or(EINVAL)?;
-        let conventional = self.layout.conventional();
-        for _ in first..conventional {
+        match first.checked_sub(self.layout.conventional()) {
+            Some(first) => self.report_sequential(reporter, first as usize),
+            None => self.report_both(reporter, self.layout.conventional() - first),
+        }
+    }
+
+    /// Reports the next zones, of which the first `conventional` are conventional.
+    #[inline(never)]
+    fn report_both(&self, reporter: &mut ZoneReporter<'_>, conventional: u32) -> Result {
+        for _ in 0..conventional {
             let Some(reported) = reporter.next_zone() else {
                 return Ok(());
             };
@@ -494,29 +504,34 @@ impl Zones {
             };
             reported.report(&info)?;
         }
-        let first = first.saturating_sub(conventional);
-        for zone in self.sequential.get(first as usize..).ok_or(EINVAL)? {
-            let Some(reported) = reporter.next_zone() else {
-                return Ok(());
-            };
-            let info = zone.copy().info(reported.start());
-            // Without the lock.
-            reported.report(&info)?;
+        self.report_sequential(reporter, 0)
+    }
+
+    /// Reports the next zones, from this sequential zone on.
+    #[inline(always)]
+    fn report_sequential(&self, reporter: &mut ZoneReporter<'_>, first: usize) -> Result {
+        let capacity = Sectors(self.layout.capacity());
+        match &self.sequential {
+            Sequential::Spinning(zones) => {
+                let zones = zones.get(first..).ok_or(EINVAL)?;
+                reporter.report_sequential(capacity, zones, |zone, to| zone.lock().report(to))
+            }
+            Sequential::Sleeping(zones) => {
+                let zones = zones.get(first..).ok_or(EINVAL)?;
+                reporter.report_sequential(capacity, zones, |zone, to| zone.lock().report(to))
+            }
         }
-        Ok(())
     }
 }
 
 impl ZoneState {
-    /// Returns what is reported of the zone, which begins at `start`.
+    /// Reports the state.
     #[inline]
-    fn info(&self, start: Sector) -> ZoneInfo {
-        let written = self.write_pointer().map(Sectors);
-        ZoneInfo {
-            condition: reported_condition(self.condition()),
-            capacity: Sectors(self.zone().capacity),
-            write_pointer: written.map(|written| start + written),
-        }
+    fn report<'z>(&self, zone: SequentialZone<'z>) -> ZoneIsSet<'z> {
+        zone.set(
+            reported_condition(self.condition()),
+            Sectors(self.written()),
+        )
     }
 }
 

@@ -100,9 +100,9 @@ impl ZoneState {
         self.condition
     }
 
-    /// Returns the write pointer; [`None`] for a zone that failed.
-    pub(crate) fn write_pointer(&self) -> Option<u64> {
-        (!self.condition.is_failed()).then_some(self.written)
+    /// Returns the write pointer. That of a zone that failed has no meaning.
+    pub(crate) fn written(&self) -> u64 {
+        self.written
     }
 
     #[inline]

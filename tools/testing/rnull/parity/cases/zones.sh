@@ -489,4 +489,13 @@ write b 4096 4096 1 => ok
 write a $mib 4096 1 => ok
 report-zones a 0 9
 report-zones b 0 9 => ENOTTY
+case zoned disks without data that share their tags
+load shared_tags=1 nr_devices=0
+device a zoned=1 size=4 zone_size=1 zone_nr_conv=1
+write a 0 4096 1 => ok
+write a $mib 4096 1 => ok
+read a $mib 4096
+open-zones a $((2 * mib)) $mib => ok
+reset-zones a $mib $mib => ok
+report-zones a 0 9
 EOF
