@@ -88,6 +88,9 @@ __rust_helper bool rust_helper_xa_is_retry(const void *entry)
 
 __rust_helper int rust_helper_xas_error(const struct xa_state *xas)
 {
+	/* Neither a node nor its absence has this bit. */
+	if (likely(!((unsigned long)xas->xa_node & 2)))
+		return 0;
 	return xas_error(xas);
 }
 

@@ -210,17 +210,20 @@ impl<'a, D: Direction> Segments<'a, D> {
     /// the current element.
     #[inline(always)]
     fn range_of(&self, len: usize) -> Option<(bindings::bio_vec, u32, Self)> {
-        let len = u32::try_from(len).ok().filter(|len| *len > 0)?;
+        // A length of zero becomes the largest number.
+        if len.wrapping_sub(1) >= self.in_bio as usize {
+            return None;
+        }
+        let len = len as u32;
         // INVARIANT: The number of bytes left decreases by the number skipped. `rest` is returned
         // only if the `bio_vec` has that many.
         let rest = Self {
-            in_bio: self.in_bio.checked_sub(len)?,
+            in_bio: self.in_bio.wrapping_sub(len),
             remaining: self.remaining.checked_sub(len)?,
             done: self.done.wrapping_add(len),
             ..*self
         };
-        // SAFETY: There are bytes left in this bio, since `len`, which is not 0, could be
-        // subtracted from their number.
+        // SAFETY: There are bytes left in this bio, at least `len`, which is not 0.
         let range = unsafe { self.element() };
         let end = u64::from(self.done) + u64::from(len);
         (end <= u64::from(range.bv_len)).then_some((range, self.done, rest))
