@@ -43,7 +43,8 @@ use kernel::{
         zone::ZoneReporter,
         BlkResult,
         BlkStatus,
-        Sectors, //
+        Sectors,
+        SECTOR_SIZE, //
     },
     prelude::*, //
 };
@@ -205,8 +206,11 @@ fn handle_request_slow<'q, C: Context>(
         return Ok(());
     }
     let backing = &queue.backing;
-    let transfer =
-        move |rq: &_, len: Sectors| do_transfer(backing, context, rq, len.bytes() as u32);
+    let transfer = move |rq: &_, len: Sectors| {
+        // No request has 4 GiB.
+        let bytes = (len.0 as u32).wrapping_mul(SECTOR_SIZE);
+        do_transfer(backing, context, rq, bytes)
+    };
     let result = match &queue.zones {
         Some(zones) => zones.handle(&mut rq, &queue.slow_path, backing, transfer),
         None => {

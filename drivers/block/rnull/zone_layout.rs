@@ -15,13 +15,13 @@ pub(crate) const MAX_ZONE_SIZE: u64 = 1 << 31;
 ///
 /// # Invariants
 ///
-/// `size` is a power of two, at most [`MAX_ZONE_SIZE`], with `shift` as its logarithm. `capacity`
-/// is from 1 to `size`. There are `count` zones on the disk, at least one, of which the first
+/// The size is a power of two, at most [`MAX_ZONE_SIZE`], with `shift` as its logarithm. `capacity`
+/// is from 1 to the size. There are `count` zones on the disk, at least one, of which the first
 /// `conventional` are conventional.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ZoneLayout {
-    /// The length of a zone.
-    size: u64,
+    /// The length of a zone, less one.
+    mask: u64,
     shift: u32,
     /// How much can be written to a sequential zone.
     capacity: u64,
@@ -56,7 +56,7 @@ impl ZoneLayout {
         let count = u32::try_from(disk.div_ceil(size)).ok()?;
         // INVARIANT: The sizes were just checked, and the number of zones is.
         (1..=max_count).contains(&count).then_some(Self {
-            size,
+            mask: size - 1,
             shift: size.trailing_zeros(),
             capacity,
             disk,
@@ -76,7 +76,7 @@ impl ZoneLayout {
 
     /// Returns the length of all zones but the last.
     pub(crate) fn size(&self) -> u64 {
-        self.size
+        self.mask.wrapping_add(1)
     }
 
     /// Returns how many sectors of a sequential zone can be written, unless it is a shorter last
@@ -107,11 +107,18 @@ impl ZoneLayout {
         (number < u64::from(self.count)).then_some(number as u32)
     }
 
+    /// Returns which of the sequential zones has `sector`; [`None`] if a conventional one has.
+    /// Behind the last zone there are no limits to the result.
+    #[inline]
+    pub(crate) fn sequential_index(&self, sector: u64) -> Option<usize> {
+        let number = sector.wrapping_shr(self.shift);
+        Some(number.checked_sub(u64::from(self.conventional))? as usize)
+    }
+
     /// Returns the position of `sector` in its zone.
     #[inline]
     pub(crate) fn offset(&self, sector: u64) -> u64 {
-        // The size is not zero.
-        sector & self.size.wrapping_sub(1)
+        sector & self.mask
     }
 
     /// Returns the zone with this number; [`None`] if there is none.
@@ -122,7 +129,7 @@ impl ZoneLayout {
         if number >= self.count {
             return None;
         }
-        let len = self.size.min(self.disk.saturating_sub(start));
+        let len = self.size().min(self.disk.saturating_sub(start));
         let capacity = if number < self.conventional {
             len
         } else {

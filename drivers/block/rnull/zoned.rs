@@ -116,9 +116,9 @@ impl Sequential {
     }
 }
 
-/// The limits that the zone with a number is subject to.
+/// The limits that a sequential zone is subject to.
 pub(crate) struct LimitsOf<'a> {
-    number: u32,
+    index: usize,
     zones: &'a Zones,
 }
 
@@ -130,7 +130,7 @@ impl Limits for LimitsOf<'_> {
     #[inline]
     fn change(&self, from: Condition, to: Condition) -> Result<(), ZoneError> {
         match &self.zones.limits {
-            Some(limits) => change_under(limits, self.number, from, to),
+            Some(limits) => change_under(limits, self.zones.number(self.index), from, to),
             None => Ok(()),
         }
     }
@@ -156,8 +156,8 @@ impl LockedZones for Zones {
         number: u32,
         f: impl FnOnce(&mut ZoneState, &LimitsOf<'_>) -> R,
     ) -> Result<R, ZoneError> {
-        let limits = self.limits_of(number);
         let index = self.index(number)?;
+        let limits = self.limits_of(index);
         match &self.sequential {
             Sequential::Spinning(zones) => {
                 let zone = zones.get(index).ok_or(ZoneError::Invalid)?;
@@ -209,11 +209,13 @@ impl Zones {
         })
     }
 
-    fn limits_of(&self, number: u32) -> LimitsOf<'_> {
-        LimitsOf {
-            number,
-            zones: self,
-        }
+    fn limits_of(&self, index: usize) -> LimitsOf<'_> {
+        LimitsOf { index, zones: self }
+    }
+
+    /// Returns the number of a sequential zone.
+    fn number(&self, index: usize) -> u32 {
+        self.layout.conventional().wrapping_add(index as u32)
     }
 
     /// Returns where a sequential zone is among those.
@@ -223,16 +225,16 @@ impl Zones {
         Ok(index.ok_or(ZoneError::Invalid)? as usize)
     }
 
-    /// Like [`Self::with_locked`], in the `queue_rq` of the disk. There is code for one kind of
-    /// lock only, since `Settings::may_sleep` chooses the context and the locks.
+    /// Calls `f` with the locked state of a sequential zone, in the `queue_rq` of the disk. There
+    /// is code for one kind of lock only, since `Settings::may_sleep` chooses the context and the
+    /// locks.
     #[inline(always)]
     fn with_locked_in<C: Context, R>(
         &self,
-        number: u32,
+        index: usize,
         f: impl FnOnce(&mut ZoneState, &LimitsOf<'_>) -> R,
     ) -> Result<R, ZoneError> {
-        let limits = self.limits_of(number);
-        let index = self.index(number)?;
+        let limits = self.limits_of(index);
         match &self.sequential {
             Sequential::Spinning(zones) if !C::MAY_SLEEP => {
                 let zone = zones.get(index).ok_or(ZoneError::Invalid)?;
@@ -316,14 +318,14 @@ impl Zones {
         slow_path: &SlowPath,
         transfer: impl Fn(&StartedRequest<T>, Sectors) -> BlkResult,
     ) -> Result<BlkResult, NoPlace> {
-        let Some(number) = self.layout.number(rq.sector().0) else {
-            return Ok(Err(BlkStatus::IOERR));
-        };
-        if self.is_conventional(number) && !APPEND {
+        let Some(index) = self.layout.sequential_index(rq.sector().0) else {
+            if APPEND {
+                return Ok(Err(BlkStatus::IOERR));
+            }
             let (len, status) = slow_path.check_bad_blocks(rq);
             return Ok(transfer(rq, len).and(status));
-        }
-        let result = self.with_locked_in::<T::Context, _>(number, |state, limits| {
+        };
+        let result = self.with_locked_in::<T::Context, _>(index, |state, limits| {
             let at = (!APPEND).then(|| self.layout.offset(rq.sector().0));
             let at = state.begin_write(at, rq.sectors().0, limits)?;
             Ok((|| {
@@ -389,14 +391,12 @@ impl Zones {
         backing: &Backing,
         transfer: impl Fn(&StartedRequest<T>, Sectors) -> BlkResult,
     ) -> BlkResult {
-        let number = self.layout.number(rq.sector().0);
-        let number = number.ok_or(BlkStatus::IOERR)?;
-        if self.is_conventional(number) {
+        let Some(index) = self.layout.sequential_index(rq.sector().0) else {
             let (len, status) = slow_path.check_bad_blocks(rq);
             return transfer(rq, len).and(status);
-        }
+        };
         let at = self.layout.offset(rq.sector().0);
-        self.with_locked_in::<T::Context, _>(number, |state, _| {
+        self.with_locked_in::<T::Context, _>(index, |state, _| {
             state.readable(at, 0)?;
             let (len, status) = slow_path.check_bad_blocks(rq);
             if backing.keeps_data() {
@@ -432,11 +432,12 @@ impl Zones {
     /// Resets the zone that begins at the sector of the request, which needs no place.
     #[inline(never)]
     fn reset<T: Operations>(&self, rq: &StartedRequest<T>, backing: &Backing) -> BlkResult {
-        let number = self.layout.number(rq.sector().0);
-        let number = number.ok_or(BlkStatus::IOERR)?;
-        self.with_locked_in::<T::Context, _>(number, |state, limits| {
+        let index = self.layout.sequential_index(rq.sector().0);
+        let index = index.ok_or(BlkStatus::IOERR)?;
+        self.with_locked_in::<T::Context, _>(index, |state, limits| {
             state.reset(limits)?;
             discard(backing, state.zone())?;
+            let number = self.number(index);
             trace::zone_op(rq, number, reported_condition(state.condition()));
             Ok(())
         })?
