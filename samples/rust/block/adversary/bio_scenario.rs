@@ -144,7 +144,7 @@ impl BioScenario {
             _ => QueueLimits::default(),
         };
         let capacity = match any_limits {
-            true => extremes::capacity(rng),
+            true => extremes::capacity(rng, &limits),
             false => Sectors::from_mebibytes(16),
         };
         let data = if any_limits && rng.one_in(8) {

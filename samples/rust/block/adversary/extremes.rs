@@ -19,6 +19,9 @@ use kernel::{
     time::Delta, //
 };
 
+/// The most zones of a disk that may be added.
+const MOST_ZONES: u64 = 4096;
+
 /// Boundary values.
 const EDGES: &[u64] = &[
     0,
@@ -178,12 +181,20 @@ fn randomize_limit(rng: &mut Rng, limits: &mut QueueLimits) {
     }
 }
 
-/// Returns the capacity of a disk, in most cases a valid one.
-pub(crate) fn capacity(rng: &mut Rng) -> Sectors {
-    if rng.one_in(8) {
+/// Returns the capacity of a disk with these limits, in most cases a valid one.
+pub(crate) fn capacity(rng: &mut Rng, limits: &QueueLimits) -> Sectors {
+    let capacity = if rng.one_in(8) {
         Sectors(edge(rng))
     } else {
         Sectors::from_mebibytes(rng.pick(&[1, 16, 64]))
+    };
+    // To add a disk takes time for each zone. The number may still be one that C cannot count.
+    let most = MOST_ZONES * limits.chunk_sectors.0.min(1 << 31);
+    let countable = capacity.0 / limits.chunk_sectors.0.max(1) <= i32::MAX as u64;
+    if limits.zoned && countable {
+        Sectors(capacity.0.min(most))
+    } else {
+        capacity
     }
 }
 

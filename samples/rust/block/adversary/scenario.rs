@@ -207,9 +207,9 @@ impl<T: Adversary> DriverScenario<T> {
         let name = extremes::disk_name(rng, any_limits, self.step, number)?;
         let builder = GenDiskBuilder::new(tags, static_lock_class!());
         let builder = if any_limits {
-            builder
-                .limits(extremes::queue_limits(rng))
-                .capacity(extremes::capacity(rng))
+            let limits = extremes::queue_limits(rng);
+            let capacity = extremes::capacity(rng, &limits);
+            builder.limits(limits).capacity(capacity)
         } else {
             builder
                 .limits(self.plain_limits(rng))
