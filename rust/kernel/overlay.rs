@@ -53,6 +53,8 @@ pub mod sync {
 
 pub mod trace;
 
+mod until_unbind;
+
 mod late_drop;
 
 mod module_pin;
