@@ -53,6 +53,14 @@ pub mod sync {
 
 pub mod trace;
 
+/// The PCI bus, and what we have to add to it.
+#[cfg(CONFIG_PCI)]
+pub mod pci {
+    pub use kernel::pci::*;
+
+    pub mod vectors;
+}
+
 mod until_unbind;
 
 mod late_drop;
