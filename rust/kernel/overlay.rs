@@ -58,6 +58,8 @@ pub mod trace;
 pub mod pci {
     pub use kernel::pci::*;
 
+    pub mod bar;
+
     pub mod vectors;
 }
 
