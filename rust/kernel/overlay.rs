@@ -53,6 +53,14 @@ pub mod sync {
 
 pub mod trace;
 
+/// Interrupts, and our handlers of them.
+pub mod irq {
+    pub use kernel::irq::*;
+
+    #[cfg(all(CONFIG_PCI, not(CONFIG_S390)))]
+    pub mod exclusive;
+}
+
 /// The PCI bus, and what we have to add to it.
 #[cfg(CONFIG_PCI)]
 pub mod pci {
