@@ -71,6 +71,13 @@ pub mod pci {
     pub mod vectors;
 }
 
+/// DMA memory, and our pools of it.
+pub mod dma {
+    pub use kernel::dma::*;
+
+    pub mod pool;
+}
+
 mod until_unbind;
 
 mod late_drop;

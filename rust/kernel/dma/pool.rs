@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Pools of small blocks of coherent DMA memory.
+//!
+//! C's `dma_pool` links its free blocks through the blocks themselves, where the device can write.
+//! A device that does so makes the CPU follow a pointer of its choice. Here, which blocks are free
+//! is recorded in memory that the device does not see, and each block knows its own address.
+
+use crate::{
+    device::{
+        Bound,
+        Device, //
+    },
+    dma::{
+        Coherent,
+        DmaAddress, //
+    },
+    late_drop::MAX_SIZE,
+    module_pin::ModulePin,
+    new_spinlock_irq,
+    page::PAGE_SIZE,
+    prelude::*,
+    sync::{
+        Arc,
+        SpinLockIrq, //
+    },
+    transmute::{
+        AsBytes,
+        FromBytes, //
+    },
+    until_unbind::{
+        Release,
+        UntilUnbind, //
+    },
+};
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
+
+/// What a block consists of: values for which any bytes will do.
+pub trait Element: AsBytes + FromBytes + Copy + Send + Sync + 'static {}
+
+impl<T: AsBytes + FromBytes + Copy + Send + Sync + 'static> Element for T {}
+
+/// A pool of blocks of `N` values of type `T` each, which a device can access.
+///
+/// The size of a block is a power of two, and at most that of a page. The address of a block is a
+/// multiple of its size, so it does not cross a page.
+///
+/// The memory is freed when the pool is dropped, or when the driver is unbound. If a block still
+/// exists then, all of it is leaked. Where the caller that drops the pool certainly cannot sleep,
+/// the memory remains until the driver is unbound.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::{
+///     device::{Bound, Device},
+///     dma::pool::DmaPool,
+/// };
+///
+/// fn list_of_pages(dev: &Device<Bound>, pages: &[u64]) -> Result {
+///     let pool = DmaPool::<u64, 512>::new(dev, 4)?;
+///     let mut block = pool.take().ok_or(ENOMEM)?;
+///     for (index, page) in pages.iter().enumerate() {
+///         block.write(index, *page)?;
+///     }
+///     dev_info!(dev, "the list is at {:#x}\n", block.address());
+///     Ok(())
+/// }
+/// ```
+pub struct DmaPool<T: Element, const N: usize> {
+    pool: UntilUnbind<Pool>,
+    _elements: PhantomData<[T; N]>,
+}
+
+/// The memory of a pool. The code that C calls to free it depends on no type of a driver.
+#[pin_data]
+struct Pool {
+    #[pin]
+    blocks: SpinLockIrq<Blocks>,
+}
+
+/// # Invariants
+///
+/// `free` contains each free block once, and has room for all blocks. The memory of a block that is
+/// not free is never freed.
+struct Blocks {
+    pages: KVec<Coherent<[u8]>>,
+    free: KVec<Place>,
+    total: usize,
+    is_closed: bool,
+}
+
+/// Where a block is.
+#[derive(Clone, Copy)]
+struct Place {
+    memory: NonNull<u8>,
+    address: DmaAddress,
+}
+
+/// The most blocks of a pool: what is recorded of them, and of their pages, is allocated at once.
+const MAX_BLOCKS: usize = {
+    let (page, place) = (size_of::<Coherent<[u8]>>(), size_of::<Place>());
+    MAX_SIZE / if page > place { page } else { place }
+};
+
+// SAFETY: A place can be used by any thread.
+unsafe impl Send for Place {}
+
+impl Pool {
+    /// Makes a pool of at least so many blocks of `size` bytes, which divides that of a page.
+    fn new(dev: &Device<Bound>, blocks: usize, size: usize) -> Result<UntilUnbind<Self>> {
+        let pages = blocks.max(1).div_ceil(PAGE_SIZE / size);
+        let total = pages.checked_mul(PAGE_SIZE / size).ok_or(EINVAL)?;
+        // There are at least as many blocks as pages.
+        if total > MAX_BLOCKS {
+            return Err(EINVAL);
+        }
+        let mut this = Blocks {
+            pages: KVec::with_capacity(pages, GFP_KERNEL)?,
+            free: KVec::with_capacity(total, GFP_KERNEL)?,
+            total,
+            is_closed: false,
+        };
+        for _ in 0..pages {
+            let page: Coherent<[u8]> = Coherent::zeroed_slice(dev, PAGE_SIZE, GFP_KERNEL)?;
+            let start = NonNull::new(page.as_mut_ptr().cast::<u8>()).ok_or(ENOMEM)?;
+            for offset in (0..PAGE_SIZE).step_by(size) {
+                // INVARIANT: The blocks of a new page are free.
+                this.free.push_within_capacity(Place {
+                    // SAFETY: The offset is one in the page.
+                    memory: unsafe { start.add(offset) },
+                    address: page.dma_address() + offset as DmaAddress,
+                })?;
+            }
+            this.pages.push_within_capacity(page)?;
+        }
+        let pool = Arc::pin_init(
+            pin_init!(Self {
+                blocks <- new_spinlock_irq!(this),
+            }),
+            GFP_KERNEL,
+        )?;
+        UntilUnbind::new(dev, pool, ModulePin::of_this_code()?)
+    }
+}
+
+impl<T: Element, const N: usize> DmaPool<T, N> {
+    /// The size of a block, whose alignment in a page is as large.
+    const SIZE: usize = {
+        let size = size_of::<T>() * N;
+        assert!(size.is_power_of_two() && size <= PAGE_SIZE && size % align_of::<T>() == 0);
+        size
+    };
+
+    /// Makes a pool of at least so many blocks. May sleep.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the blocks are more than some ten thousand; `ENOMEM` if out of memory.
+    ///
+    /// The memory is allocated with `GFP_KERNEL`, for which the kernel may wait for I/O. Where I/O
+    /// may wait for the caller, such as while a disk is being reset, this needs a NOIO scope.
+    pub fn new(dev: &Device<Bound>, blocks: usize) -> Result<Self> {
+        Ok(Self {
+            pool: Pool::new(dev, blocks, Self::SIZE)?,
+            _elements: PhantomData,
+        })
+    }
+
+    /// Takes a block; [`None`] if there is none, or the driver was unbound. Never sleeps.
+    ///
+    /// It contains what was written into it last, at first zeros.
+    #[inline]
+    pub fn take(&self) -> Option<DmaBlock<T, N>> {
+        let pool = self.pool.resource();
+        let mut blocks = pool.blocks.lock();
+        if blocks.is_closed {
+            return None;
+        }
+        // INVARIANT: The block is not free any more.
+        blocks.free.pop().map(|place| DmaBlock {
+            pool: pool.clone(),
+            place,
+            _elements: PhantomData,
+        })
+    }
+}
+
+impl Release for Pool {
+    fn release(&self) {
+        let mut blocks = self.blocks.lock();
+        blocks.is_closed = true;
+        let pages = core::mem::take(&mut blocks.pages);
+        let is_complete = blocks.free.len() == blocks.total;
+        drop(blocks);
+        if is_complete {
+            // Memory is not freed with interrupts disabled.
+            drop(pages);
+        } else {
+            pr_warn!("a pool of DMA memory is leaked, since blocks are in use\n");
+            core::mem::forget(pages);
+        }
+    }
+}
+
+/// A block of a [`DmaPool`], which is free again when this is dropped.
+///
+/// # Invariants
+///
+/// `place` is a block of `pool`, and not free.
+pub struct DmaBlock<T: Element, const N: usize> {
+    pool: Arc<Pool>,
+    place: Place,
+    _elements: PhantomData<[T; N]>,
+}
+
+impl<T: Element, const N: usize> DmaBlock<T, N> {
+    /// Returns the address by which the device knows the block.
+    #[inline]
+    pub fn address(&self) -> DmaAddress {
+        self.place.address
+    }
+
+    /// Writes a value, which the device may overwrite.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` unless `index` is less than `N`.
+    #[inline]
+    pub fn write(&mut self, index: usize, value: T) -> Result {
+        if index >= N {
+            return Err(EINVAL);
+        }
+        // SAFETY: By the type invariant, the memory is valid for `N` values. The device may access
+        // it at the same time, so the write is volatile.
+        unsafe { self.value(index).write_volatile(value) };
+        Ok(())
+    }
+
+    /// Reads a value, which the device may have written, or be writing.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` unless `index` is less than `N`.
+    #[inline]
+    pub fn read(&self, index: usize) -> Result<T> {
+        if index >= N {
+            return Err(EINVAL);
+        }
+        // SAFETY: As for `write`; any bytes are a value.
+        Ok(unsafe { self.value(index).read_volatile() })
+    }
+
+    /// Returns where a value is.
+    fn value(&self, index: usize) -> *mut T {
+        self.place.memory.as_ptr().cast::<T>().wrapping_add(index)
+    }
+}
+
+// SAFETY: A shared reference only allows to read values that are `Sync`.
+unsafe impl<T: Element, const N: usize> Sync for DmaBlock<T, N> {}
+
+impl<T: Element, const N: usize> Drop for DmaBlock<T, N> {
+    fn drop(&mut self) {
+        let mut blocks = self.pool.blocks.lock();
+        // INVARIANT: The block was not free, so there is room for it.
+        let _ = blocks.free.push_within_capacity(self.place);
+    }
+}
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod tests;

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Tests of pools of blocks for devices that the machine has.
+
+#[cfg(CONFIG_PCI)]
+#[macros::kunit_tests(rust_dma_pool)]
+mod suite {
+    use super::super::*;
+    use crate::pci::vectors::tests::{
+        each_device,
+        until_unbind, //
+    };
+
+    /// Sixteen blocks fill a page.
+    type Blocks = DmaPool<u64, { PAGE_SIZE / 16 / 8 }>;
+
+    /// Calls `f` with a pool of two pages for each device.
+    fn each_pool(mut f: impl FnMut(Blocks) -> Result) -> Result {
+        let (mut tested, mut result) = (0, Ok(()));
+        each_device(|dev| {
+            tested += 1;
+            let test = || f(Blocks::new(dev.as_ref(), 20)?);
+            result = result.and(until_unbind(dev, test));
+        });
+        assert!(tested > 0);
+        result
+    }
+
+    #[test]
+    fn a_block_is_taken_once() -> Result {
+        each_pool(|pool| {
+            let mut taken = KVec::new();
+            while let Some(block) = pool.take() {
+                assert_eq!(block.address() as usize % (PAGE_SIZE / 16), 0);
+                taken.push(block, GFP_KERNEL)?;
+            }
+            assert_eq!(taken.len(), 32);
+            for (index, block) in taken.iter_mut().enumerate() {
+                block.write(0, index as u64)?;
+            }
+            for (index, block) in taken.iter().enumerate() {
+                assert_eq!(block.read(0), Ok(index as u64));
+                let same = |other: &&DmaBlock<_, _>| other.address() == block.address();
+                assert_eq!(taken.iter().filter(same).count(), 1);
+            }
+            let address = taken.pop().map(|block| block.address());
+            assert_eq!(pool.take().map(|block| block.address()), address);
+            assert!(pool.take().is_some());
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn a_block_has_an_end() -> Result {
+        each_pool(|pool| {
+            let mut block = pool.take().ok_or(ENOMEM)?;
+            let last = PAGE_SIZE / 16 / 8 - 1;
+            assert_eq!(block.write(last, 7), Ok(()));
+            assert_eq!(block.read(last), Ok(7));
+            for index in [last + 1, usize::MAX] {
+                assert_eq!(block.write(index, 7), Err(EINVAL));
+                assert_eq!(block.read(index), Err(EINVAL));
+            }
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn a_pool_is_not_too_large() {
+        each_device(|dev| {
+            for blocks in [MAX_BLOCKS + 1, usize::MAX / 2, usize::MAX] {
+                let pool = Blocks::new(dev.as_ref(), blocks);
+                assert_eq!(pool.err(), Some(EINVAL));
+            }
+        });
+    }
+
+    #[test]
+    fn a_pool_is_empty_after_the_unbinding() {
+        let mut tested = 0;
+        each_device(|dev| {
+            let make = || Blocks::new(dev.as_ref(), 1);
+            if let Ok(pool) = until_unbind(dev, make) {
+                tested += 1;
+                assert!(pool.take().is_none());
+            }
+        });
+        assert!(tested > 0);
+    }
+}
