@@ -66,6 +66,10 @@ pub mod irq {
 pub mod pci {
     pub use kernel::pci::*;
 
+    pub mod adapter;
+
+    pub mod bus_master;
+
     pub mod bar;
 
     pub mod vectors;

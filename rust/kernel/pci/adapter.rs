@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Drivers of PCI devices that are told of shutdowns, resets, errors.
+//!
+//! The kernel's own [`pci::Driver`](crate::pci::Driver) only knows of probe and unbind. A driver
+//! whose device keeps data must stop it in order, and start it again after somebody else reset it.
+//!
+//! C header: [`include/linux/pci.h`](srctree/include/linux/pci.h)
+
+use crate::{
+    bindings,
+    device::{
+        Core,
+        CoreInternal, //
+    },
+    device_id::RawDeviceIdIndex,
+    dma::DmaMask,
+    driver,
+    error::{
+        from_result,
+        to_result,
+        VTABLE_DEFAULT_ERROR, //
+    },
+    module_pin::ModulePin,
+    pci::{
+        bus_master,
+        Device,
+        DeviceId,
+        IdTable, //
+    },
+    prelude::*,
+    types::Opaque,
+    ThisModule, //
+};
+use core::marker::PhantomData;
+
+/// How much of a device an error has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChannelState {
+    /// It can be accessed.
+    Normal,
+    /// It cannot be accessed before it is reset.
+    Frozen,
+    /// It can never be accessed again.
+    Dead,
+}
+
+/// What a driver needs to recover from an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Recovery {
+    /// Nothing; it does not take part.
+    None = 1,
+    /// Access to the device, without a reset.
+    CanRecover = 2,
+    /// A reset.
+    NeedReset = 3,
+    /// Nothing helps.
+    Disconnect = 4,
+    /// Nothing more.
+    Recovered = 5,
+}
+
+/// A driver of PCI devices.
+///
+/// While the driver is bound, the memory of the device is enabled. Bus mastering is disabled after
+/// [`Self::unbind`], before the data of the driver is dropped. It is also disabled after a
+/// [`Self::probe`] that failed, but what that has made is dropped before; see
+/// [`bus_master::clear`]. The device is disabled after all resources of the driver were released,
+/// as that may take its interrupt line away.
+///
+/// The callbacks are never called at the same time for one device, nor before [`Self::probe`] or
+/// after [`Self::unbind`]: C holds the lock of the device. It does not for errors that Xen reports
+/// to a paravirtualized guest, so a driver is not told of any errors there.
+///
+/// To drop a [`driver::Registration`] takes the lock of each device that the driver is bound to. So
+/// a driver must not do that in a callback, nor wait there for a task that does.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::{
+///     device::Core,
+///     pci::{self, adapter::Driver},
+/// };
+///
+/// struct Example;
+///
+/// struct Data<'bound>(&'bound str);
+///
+/// kernel::pci_device_table!(TABLE, (), []);
+///
+/// #[vtable]
+/// impl Driver for Example {
+///     type IdInfo = ();
+///     type Data<'bound> = Data<'bound>;
+///     const ID_TABLE: pci::IdTable<()> = &TABLE;
+///
+///     fn probe<'bound>(
+///         dev: &'bound pci::Device<Core<'_>>,
+///         _info: Option<&'bound ()>,
+///     ) -> impl PinInit<Data<'bound>, Error> + 'bound {
+///         dev.set_master();
+///         Ok::<_, Error>(Data("example"))
+///     }
+///
+///     fn shutdown<'bound>(dev: &'bound pci::Device<Core<'_>>, this: Pin<&Data<'bound>>) {
+///         dev_info!(dev, "shutdown of {}\n", this.0);
+///     }
+/// }
+/// ```
+#[vtable]
+pub trait Driver {
+    /// What the table tells of a device.
+    type IdInfo: 'static;
+
+    /// The driver's data of a device. It exists as long as the driver is bound.
+    type Data<'bound>: Send + 'bound;
+
+    /// The devices that the driver is bound to. To others, it is only bound if a user asks for it
+    /// with `driver_override`, so an empty table is a driver that is never bound unasked.
+    const ID_TABLE: IdTable<Self::IdInfo>;
+
+    /// The addresses that the device can access.
+    const DMA_MASK: DmaMask = DmaMask::new::<32>();
+
+    /// Takes over a device. There is no `info` if the table does not contain the device.
+    fn probe<'bound>(
+        dev: &'bound Device<Core<'_>>,
+        info: Option<&'bound Self::IdInfo>,
+    ) -> impl PinInit<Self::Data<'bound>, Error> + 'bound;
+
+    /// Stops the device before the data is dropped.
+    fn unbind<'bound>(dev: &'bound Device<Core<'_>>, this: Pin<&Self::Data<'bound>>) {
+        let _ = (dev, this);
+    }
+
+    /// Stops the device before the system is shut down. The data is not dropped after that.
+    fn shutdown<'bound>(dev: &'bound Device<Core<'_>>, this: Pin<&Self::Data<'bound>>) {
+        let _ = (dev, this);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Stops the device before its function is reset, as a user may ask for.
+    fn reset_prepare<'bound>(dev: &'bound Device<Core<'_>>, this: Pin<&Self::Data<'bound>>) {
+        let _ = (dev, this);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Starts the device after its function was reset.
+    fn reset_done<'bound>(dev: &'bound Device<Core<'_>>, this: Pin<&Self::Data<'bound>>) {
+        let _ = (dev, this);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Is told of an error. A driver without this callback is not asked for any other of errors.
+    fn error_detected<'bound>(
+        dev: &'bound Device<Core<'_>>,
+        this: Pin<&Self::Data<'bound>>,
+        state: ChannelState,
+    ) -> Recovery {
+        let _ = (dev, this, state);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Starts the device after it was reset because of an error.
+    fn slot_reset<'bound>(
+        dev: &'bound Device<Core<'_>>,
+        this: Pin<&Self::Data<'bound>>,
+    ) -> Recovery {
+        let _ = (dev, this);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Is told that all drivers have recovered from an error.
+    fn resume<'bound>(dev: &'bound Device<Core<'_>>, this: Pin<&Self::Data<'bound>>) {
+        let _ = (dev, this);
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+}
+
+/// What C calls for a driver: the argument of [`driver::Registration`].
+pub struct Adapter<T: Driver>(PhantomData<T>);
+
+/// A driver as C knows it, with what belongs to it.
+#[repr(C)]
+pub struct Registered {
+    driver: bindings::pci_driver,
+    /// Keeps the module that C calls while the driver is registered.
+    pin: Option<ModulePin>,
+}
+
+// Not derived: not every kernel has the function that makes a default `pci_driver`.
+impl Default for Registered {
+    fn default() -> Self {
+        Self {
+            driver: pin_init::zeroed(),
+            pin: None,
+        }
+    }
+}
+
+// SAFETY:
+// - `Registered` is laid out as a structure of C.
+// - `T::Data` is what `probe_callback` stores as the data of the device.
+// - The offset is that of the embedded `struct device_driver`.
+unsafe impl<T: Driver> driver::DriverLayout for Adapter<T> {
+    type DriverType = Registered;
+    type DriverData<'bound> = T::Data<'bound>;
+    const DEVICE_DRIVER_OFFSET: usize = core::mem::offset_of!(Registered, driver.driver);
+}
+
+// SAFETY: `unregister` may be called once after `register` succeeded.
+unsafe impl<T: Driver> driver::RegistrationOps for Adapter<T> {
+    unsafe fn register(
+        reg: &Opaque<Self::DriverType>,
+        name: &'static CStr,
+        module: &'static ThisModule,
+    ) -> Result {
+        let pin = ModulePin::new(module)?;
+        // SAFETY: The helper may be called anywhere.
+        let errors_are_locked = unsafe { bindings::pci_errors_are_locked() };
+        // SAFETY: The structure is being initialised, so nothing else accesses it.
+        let registered = unsafe { &mut *reg.get() };
+        registered.pin = Some(pin);
+        let driver = &mut registered.driver;
+        driver.name = name.as_char_ptr();
+        driver.id_table = T::ID_TABLE.as_ptr();
+        driver.probe = Some(Self::probe_callback);
+        driver.remove = Some(Self::remove_callback);
+        if T::HAS_SHUTDOWN {
+            driver.shutdown = Some(Self::shutdown_callback);
+        }
+        driver.err_handler = if errors_are_locked {
+            Self::ERROR_HANDLERS
+        } else {
+            Self::RESET_HANDLERS
+        };
+        // SAFETY: The structure is initialised, and remains until it is unregistered.
+        let result = to_result(unsafe {
+            bindings::__pci_register_driver(driver, module.as_ptr(), name.as_char_ptr())
+        });
+        if result.is_err() {
+            registered.pin = None;
+        }
+        result
+    }
+
+    unsafe fn unregister(reg: &Opaque<Self::DriverType>) {
+        // SAFETY: By the safety requirements, the structure is initialised.
+        let driver = unsafe { &raw mut (*reg.get()).driver };
+        // SAFETY: By the safety requirements, the driver is registered.
+        unsafe { bindings::pci_unregister_driver(driver) };
+        // SAFETY: C does not know the structure any more.
+        unsafe { (*reg.get()).pin = None };
+    }
+}
+
+/// Disables a device, of which nothing is in use any more.
+///
+/// # Safety
+///
+/// `raw` must be a device that was enabled, and is disabled once.
+unsafe extern "C" fn disable_device(raw: *mut c_void) {
+    // SAFETY: By the safety requirements.
+    unsafe { bindings::pci_disable_device(raw.cast()) };
+}
+
+/// A device in a callback of C, which holds its lock.
+type Locked<'a, 'core> = &'a Device<CoreInternal<'core>>;
+
+impl<T: Driver> Adapter<T> {
+    const ERROR_HANDLERS: &'static bindings::pci_error_handlers = &bindings::pci_error_handlers {
+        error_detected: if T::HAS_ERROR_DETECTED {
+            Some(Self::error_detected_callback)
+        } else {
+            None
+        },
+        mmio_enabled: None,
+        slot_reset: if T::HAS_SLOT_RESET {
+            Some(Self::slot_reset_callback)
+        } else {
+            None
+        },
+        reset_prepare: if T::HAS_RESET_PREPARE {
+            Some(Self::reset_prepare_callback)
+        } else {
+            None
+        },
+        reset_done: if T::HAS_RESET_DONE {
+            Some(Self::reset_done_callback)
+        } else {
+            None
+        },
+        resume: if T::HAS_RESUME {
+            Some(Self::resume_callback)
+        } else {
+            None
+        },
+        cor_error_detected: None,
+    };
+
+    /// Those that C calls with the lock of the device held on every machine.
+    const RESET_HANDLERS: &'static bindings::pci_error_handlers = &bindings::pci_error_handlers {
+        error_detected: None,
+        slot_reset: None,
+        resume: None,
+        ..*Self::ERROR_HANDLERS
+    };
+
+    /// # Safety
+    ///
+    /// For C only, which calls this for a device to which this driver is about to be bound, with
+    /// the lock of the device held. `id` must be an entry of the table, or contain its data, or
+    /// none.
+    unsafe extern "C" fn probe_callback(
+        raw: *mut bindings::pci_dev,
+        id: *const bindings::pci_device_id,
+    ) -> c_int {
+        // SAFETY: By the safety requirements, the device is valid.
+        let dev: Locked<'_, '_> = unsafe { &*raw.cast() };
+        // SAFETY: The type is a transparent wrapper.
+        let id = unsafe { &*id.cast::<DeviceId>() };
+        // SAFETY: By the safety requirements. An identifier that a user adds has the data of an
+        // entry. There is none where a user chose the driver.
+        let info = unsafe { id.info_unchecked_opt::<T::IdInfo>() };
+        // SAFETY: The device is valid.
+        let device = unsafe { &raw mut (*raw).dev };
+        from_result(|| {
+            // SAFETY: The device is valid. It is not bound yet, so nothing else allocates memory
+            // for it.
+            to_result(unsafe { bindings::dma_set_mask_and_coherent(device, T::DMA_MASK.value()) })?;
+            dev.enable_device_mem()?;
+            // The first action, so it is performed last.
+            //
+            // SAFETY: The device is valid, and the pin keeps the function while the driver is
+            // registered.
+            let added = to_result(unsafe {
+                bindings::devm_add_action(device, Some(disable_device), raw.cast())
+            });
+            if let Err(error) = added {
+                // SAFETY: It was enabled above.
+                unsafe { disable_device(raw.cast()) };
+                return Err(error);
+            }
+            if let Err(error) = dev.as_ref().set_drvdata(T::probe(dev, info)) {
+                bus_master::clear(dev);
+                return Err(error);
+            }
+            Ok(0)
+        })
+    }
+
+    /// Calls `f` with a device and its data.
+    ///
+    /// # Safety
+    ///
+    /// `raw` must be a device to which this driver is bound, and C must hold its lock.
+    unsafe fn with_data<R>(
+        raw: *mut bindings::pci_dev,
+        f: impl for<'bound, 'core> FnOnce(&'bound Device<Core<'core>>, Pin<&T::Data<'bound>>) -> R,
+    ) -> R {
+        // SAFETY: By the safety requirements.
+        let dev: Locked<'_, '_> = unsafe { &*raw.cast() };
+        // SAFETY: As the driver is bound, `probe_callback` has stored the data, which is dropped
+        // when it was unbound.
+        let data = unsafe { dev.as_ref().drvdata_borrow::<T::Data<'_>>() };
+        f(dev, data)
+    }
+
+    /// # Safety
+    ///
+    /// For C only, which calls this for a device to which this driver is bound, with the lock of
+    /// the device held.
+    unsafe extern "C" fn remove_callback(raw: *mut bindings::pci_dev) {
+        // SAFETY: By the safety requirements.
+        unsafe {
+            Self::with_data(raw, |dev, data| {
+                T::unbind(dev, data);
+                // The data is dropped after this. Its interrupts and registers are still there
+                // then.
+                bus_master::clear(dev);
+            })
+        }
+    }
+
+    /// # Safety
+    ///
+    /// For C only, which calls this for a device to which this driver is bound, with the lock of
+    /// the device held.
+    unsafe extern "C" fn shutdown_callback(raw: *mut bindings::pci_dev) {
+        // SAFETY: By the safety requirements.
+        unsafe { Self::with_data(raw, |dev, data| T::shutdown(dev, data)) }
+    }
+
+    /// # Safety
+    ///
+    /// For C only, which calls this for a device to which this driver is bound, with the lock of
+    /// the device held.
+    unsafe extern "C" fn reset_prepare_callback(raw: *mut bindings::pci_dev) {
+        // SAFETY: By the safety requirements.
+        unsafe { Self::with_data(raw, |dev, data| T::reset_prepare(dev, data)) }
+    }
+
+    /// # Safety
+    ///
+    /// For C only, which calls this for a device to which this driver is bound, with the lock of
+    /// the device held.
+    unsafe extern "C" fn reset_done_callback(raw: *mut bindings::pci_dev) {
+        // SAFETY: By the safety requirements.
+        unsafe { Self::with_data(raw, |dev, data| T::reset_done(dev, data)) }
+    }
+
+    /// # Safety
+    ///
+    /// For C only, which calls this for a device to which this driver is bound, with the lock of
+    /// the device held.
+    unsafe extern "C" fn error_detected_callback(
+        raw: *mut bindings::pci_dev,
+        state: bindings::pci_channel_state_t,
+    ) -> bindings::pci_ers_result_t {
+        let state = match state {
+            1 => ChannelState::Normal,
+            2 => ChannelState::Frozen,
+            _ => ChannelState::Dead,
+        };
+        // SAFETY: By the safety requirements.
+        unsafe {
+            Self::with_data(raw, |dev, data| {
+                T::error_detected(dev, data, state) as bindings::pci_ers_result_t
+            })
+        }
+    }
+
+    /// # Safety
+    ///
+    /// For C only, which calls this for a device to which this driver is bound, with the lock of
+    /// the device held.
+    unsafe extern "C" fn slot_reset_callback(
+        raw: *mut bindings::pci_dev,
+    ) -> bindings::pci_ers_result_t {
+        // SAFETY: By the safety requirements.
+        unsafe {
+            Self::with_data(raw, |dev, data| {
+                T::slot_reset(dev, data) as bindings::pci_ers_result_t
+            })
+        }
+    }
+
+    /// # Safety
+    ///
+    /// For C only, which calls this for a device to which this driver is bound, with the lock of
+    /// the device held.
+    unsafe extern "C" fn resume_callback(raw: *mut bindings::pci_dev) {
+        // SAFETY: By the safety requirements.
+        unsafe { Self::with_data(raw, |dev, data| T::resume(dev, data)) }
+    }
+}
