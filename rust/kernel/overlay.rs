@@ -82,6 +82,8 @@ pub mod dma {
     pub mod pool;
 }
 
+pub mod fatal_signal;
+
 mod until_unbind;
 
 mod late_drop;
