@@ -38,8 +38,9 @@ pub(crate) const SQ_ENTRY_SHIFT: u8 = 6;
 /// The size of an entry of a completion queue, as a power of two.
 pub(crate) const CQ_ENTRY_SHIFT: u8 = 4;
 
-/// The most time that a controller gets to become ready, whatever it says, in milliseconds.
-pub(crate) const MAX_READY_TIMEOUT: u32 = 600_000;
+/// The most time that a controller gets to become ready, in milliseconds. CAP cannot say more, but
+/// CRTO can.
+pub(crate) const MAX_READY_TIMEOUT: u32 = 128_000;
 
 /// What a register contains that is not there any more.
 pub(crate) const GONE: u32 = u32::MAX;
@@ -161,7 +162,7 @@ pub(crate) enum Side {
 
 /// The register CC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Configuration(u32);
+pub(crate) struct Configuration(pub(crate) u32);
 
 impl Configuration {
     /// Returns the value that enables the controller.
@@ -174,9 +175,29 @@ impl Configuration {
         self.0
     }
 
-    /// Returns the value that announces a normal shutdown to an enabled controller.
+    /// Returns the value that announces a normal shutdown to a controller with this value, and
+    /// changes nothing else.
     pub(crate) fn shutdown(self) -> u32 {
-        self.enabled() | 1 << 14
+        self.0 & !Self::SHUTDOWN | 1 << 14
+    }
+
+    /// Returns the value that disables a controller with this value, which firmware may have left.
+    pub(crate) fn stopped(self) -> u32 {
+        self.0 & !(Self::SHUTDOWN | 1)
+    }
+
+    /// The field that announces a shutdown.
+    const SHUTDOWN: u32 = 3 << 14;
+}
+
+/// The register VS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Version(pub(crate) u32);
+
+impl Version {
+    /// Returns whether the controller follows that version of the specification, or a later one.
+    pub(crate) fn is_at_least(self, major: u16, minor: u8) -> bool {
+        self.0 >> 8 >= u32::from(major) << 8 | u32::from(minor)
     }
 }
 

@@ -34,9 +34,30 @@ fn unsupported_controllers_are_refused() {
 fn the_configuration_has_our_sizes() {
     assert_eq!(parse(USUAL).unwrap().configuration().disabled(), 0x460000);
     assert_eq!(parse(USUAL).unwrap().configuration().enabled(), 0x460001);
-    assert_eq!(parse(USUAL).unwrap().configuration().shutdown(), 0x464001);
     let by_identifier = parse(USUAL | 1 << 43).unwrap().configuration();
     assert_eq!(by_identifier.enabled(), 0x460061);
+}
+
+#[test]
+fn a_shutdown_changes_nothing_else() {
+    let enabled = Configuration(0x460001);
+    assert_eq!(enabled.shutdown(), 0x464001);
+    // What is not enabled does not become so.
+    assert_eq!(Configuration(0).shutdown(), 0x4000);
+    assert_eq!(Configuration(0x468001).shutdown(), 0x464001);
+    assert_eq!(Configuration(enabled.shutdown()).stopped(), 0x460000);
+    assert_eq!(Configuration(0x46c071).stopped(), 0x460070);
+}
+
+#[test]
+fn versions_are_compared() {
+    let old = Version(1 << 16);
+    assert!(old.is_at_least(1, 0) && !old.is_at_least(1, 1));
+    let middle = Version(1 << 16 | 3 << 8 | 1);
+    assert!(middle.is_at_least(1, 3) && middle.is_at_least(1, 1) && !middle.is_at_least(1, 4));
+    let new = Version(2 << 16);
+    assert!(new.is_at_least(1, 4) && new.is_at_least(2, 0) && !new.is_at_least(2, 1));
+    assert!(!Version(0).is_at_least(1, 0) && Version(u32::MAX).is_at_least(1, 3));
 }
 
 #[test]

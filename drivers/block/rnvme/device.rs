@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the PCI bus asks of the driver.
+
+use super::controller::Controller;
+use kernel::{
+    device::Core,
+    dma::DmaMask,
+    new_mutex,
+    pci::{
+        self,
+        adapter::Driver,
+        Class, //
+    },
+    prelude::*,
+    sync::Mutex, //
+};
+
+/// The driver, side by side with C's.
+pub(crate) struct Nvme;
+
+// Empty: the driver takes those controllers only that a user gives it.
+kernel::pci_device_table!(TABLE, (), []);
+
+/// The data of a device that the driver is bound to.
+#[pin_data]
+pub(crate) struct Data<'bound> {
+    #[pin]
+    controller: Mutex<Controller<'bound>>,
+}
+
+#[vtable]
+impl Driver for Nvme {
+    type IdInfo = ();
+    type Data<'bound> = Data<'bound>;
+    const ID_TABLE: pci::IdTable<()> = &TABLE;
+    const DMA_MASK: DmaMask = DmaMask::new::<64>();
+
+    fn probe<'bound>(
+        dev: &'bound pci::Device<Core<'_>>,
+        _info: Option<&'bound ()>,
+    ) -> impl PinInit<Data<'bound>, Error> + 'bound {
+        let controller = || {
+            // A user may give any device to the driver.
+            if dev.pci_class() == Class::STORAGE_EXPRESS {
+                Controller::new(dev)
+            } else {
+                Err(ENODEV)
+            }
+        };
+        // Made when nothing can fail any more after it: it must be stopped before it is dropped.
+        try_pin_init!(Data {
+            controller <- new_mutex!(controller()?),
+        }? Error)
+    }
+
+    fn unbind<'bound>(dev: &'bound pci::Device<Core<'_>>, this: Pin<&Data<'bound>>) {
+        this.controller.lock().shut_down(dev);
+    }
+
+    fn shutdown<'bound>(dev: &'bound pci::Device<Core<'_>>, this: Pin<&Data<'bound>>) {
+        this.controller.lock().shut_down(dev);
+    }
+
+    fn reset_prepare<'bound>(dev: &'bound pci::Device<Core<'_>>, this: Pin<&Data<'bound>>) {
+        this.controller.lock().disable(dev);
+    }
+
+    fn reset_done<'bound>(dev: &'bound pci::Device<Core<'_>>, this: Pin<&Data<'bound>>) {
+        if let Err(error) = this.controller.lock().enable(dev) {
+            dev_err!(dev, "not enabled after a reset: {error:?}\n");
+        }
+    }
+}
