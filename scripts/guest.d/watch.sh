@@ -31,7 +31,8 @@ no_result() {
 			"log is $log"
 		exit 124
 	fi
-	grep -v '^$' "$dir/qemu.log" >&2 || :
+	grep -v '^$' "$dir/qemu.log" | tee -a "$dir/console" >&2 || :
+	! emulator_failed || blame_emulator
 	say "error: the guest died before its script ended (QEMU's status $status); its console" \
 		"log is $log"
 	exit 125
