@@ -121,6 +121,8 @@ mod pending_list;
 
 mod request_list;
 
+mod request_table;
+
 mod timeout;
 
 mod handle;
@@ -184,6 +186,13 @@ pub use self::{
     },
     request_list::RequestList,
     request_queue::RequestQueue,
+    request_table::{
+        Completer,
+        InFlight,
+        RequestTable,
+        Submitter,
+        VacantEntry, //
+    },
     tag_set::{
         TagSet,
         TagSetOptions, //
