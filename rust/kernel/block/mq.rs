@@ -10,17 +10,17 @@
 //!                 |    |
 //!                 |    +--requeue--> requeued
 //!               start
-//!                 |        +-- timer_expired, delay_expired, pop_front
-//!                 v        |                            (timer, list,
-//!           StartedRequest --delay, push, leave_in_flight--> in flight)
-//!              |      |                                          |
-//!              |   complete                 remove, try_take on timeout
-//!              |      |                                          |
-//!              |      v                                          v
-//!              |   CompletingRequest                      OverdueRequest
-//!              |      |                                          |
-//!              |      v                                          v
-//!              |   end, requeue                    end, requeue, complete
+//!                 |        +-- timer_expired, delay_expired, pop_front, take
+//!                 v        |                                   (timer, list, table,
+//!           StartedRequest --delay, push, insert, leave_in_flight--> in flight)
+//!              |      |                                                  |
+//!              |   complete                         remove, try_take on timeout
+//!              |      |                                                  |
+//!              |      v                                                  v
+//!              |   CompletingRequest                              OverdueRequest
+//!              |      |                                                  |
+//!              |      v                                                  v
+//!              |   end, requeue                            end, requeue, complete
 //!              v
 //!         end, requeue, batch
 //! ```
@@ -37,6 +37,9 @@
 //!   runs the callback in an RCU read-side critical section, or SRCU for a [`Blocking`] driver, and
 //!   the data of a removed disk is dropped only after a grace period. A [`NonBlocking`] driver must
 //!   therefore not sleep in the callback, which the type system cannot check.
+//! * A request that a device has is in a [`RequestTable`], which finds it by the identifier that
+//!   the device returns. A timeout does not remove it, since the device may still access its
+//!   memory: it leaves the table when the device has returned the identifier, or was stopped.
 //! * Leaking a handle, by `mem::forget` or by keeping it forever, hangs the removal of the disk.
 //!   Leaking a [`GenDisk`] hangs the removal of the module. Neither corrupts memory.
 //!

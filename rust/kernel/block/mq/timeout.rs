@@ -95,6 +95,11 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
         self.rq.as_ptr().cast()
     }
 
+    /// Returns a pointer to the request, for comparisons.
+    pub(super) fn as_request(&self) -> *const Request<T> {
+        self.rq.as_ptr()
+    }
+
     /// Returns the PDU of the request.
     fn pdu(&self) -> &RequestPdu<T> {
         // SAFETY: By the type invariant, the request is valid.

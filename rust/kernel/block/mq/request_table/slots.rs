@@ -15,6 +15,8 @@
 //!
 //! Each of them loads the pointer (Acquire) first. There is one submitter and one completer at a
 //! time, so the pointer does not change between the load and the store.
+//!
+//! All other accesses are plain ones: in some kernels, each atomic operation is a call.
 
 use crate::{
     prelude::*,
@@ -26,18 +28,22 @@ use crate::{
     },
     types::Opaque, //
 };
-use core::ptr;
+use core::{
+    cell::UnsafeCell,
+    ptr, //
+};
 
 /// A slot, with an entry for the `R` that its pointer points to.
 ///
 /// # Invariants
 ///
 /// If `rq` is not null, `entry` is initialised, and is accessed by the completer only. Else, it is
-/// accessed by the submitter only.
+/// accessed by the submitter only. While `rq` is not null, `id` is not written. The submitter may
+/// read it at any time, and the completer while `rq` is not null.
 pub(super) struct Slot<R, E> {
     rq: Atomic<*mut R>,
     /// The identifier of the entry, or of the last one.
-    id: Atomic<u32>,
+    id: UnsafeCell<u16>,
     entry: Opaque<E>,
 }
 
@@ -45,6 +51,18 @@ impl<R, E> Slot<R, E> {
     #[inline]
     fn is_full(&self) -> bool {
         !self.rq.load(Acquire).is_null()
+    }
+
+    /// Returns the identifier of the entry, or of the last one.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the submitter, or it is the completer and has found that the slot is full, and
+    /// has not emptied it since.
+    #[inline]
+    unsafe fn id(&self) -> u16 {
+        // SAFETY: By the safety requirement and the type invariant, nothing writes it meanwhile.
+        unsafe { *self.id.get() }
     }
 
     /// Fills the slot.
@@ -57,7 +75,8 @@ impl<R, E> Slot<R, E> {
     pub(super) unsafe fn fill(&self, rq: *mut R, id: u16, entry: E) {
         // SAFETY: By the safety requirement the slot is vacant, so only the submitter accesses it.
         unsafe { self.entry.get().write(entry) };
-        self.id.store(id.into(), Relaxed);
+        // SAFETY: As above. The completer does not read it, and this is the submitter.
+        unsafe { self.id.get().write(id) };
         // INVARIANT: The entry is initialised, and the submitter does not access it any more.
         self.rq.store(rq, Release);
     }
@@ -83,8 +102,8 @@ impl<R, E> Slot<R, E> {
 /// the bits above.
 pub(super) struct Slots<R, E> {
     slots: KVVec<Slot<R, E>>,
-    /// The lowest bit of the generation: a power of two that no tag reaches.
-    generation: u16,
+    /// The bits of an identifier that are the tag.
+    tag_mask: u16,
 }
 
 // SAFETY: By the invariants of `Slot`, an entry is accessed by one thread at a time, and it is
@@ -105,14 +124,14 @@ impl<R, E> Slots<R, E> {
             // INVARIANT: The slot is vacant.
             let slot = Slot {
                 rq: Atomic::new(ptr::null_mut()),
-                id: Atomic::new(tag),
+                id: UnsafeCell::new(tag as u16),
                 entry: Opaque::uninit(),
             };
             slots.push(slot, GFP_KERNEL)?;
         }
         Ok(Self {
             slots,
-            generation: count.next_power_of_two() as u16,
+            tag_mask: (count.next_power_of_two() - 1) as u16,
         })
     }
 
@@ -122,14 +141,20 @@ impl<R, E> Slots<R, E> {
     }
 
     /// Returns the slot of a tag and its next identifier, if there is such a slot and it is vacant.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the submitter.
     #[inline]
-    pub(super) fn vacant(&self, tag: u32) -> Option<(&Slot<R, E>, u16)> {
+    pub(super) unsafe fn vacant(&self, tag: u32) -> Option<(&Slot<R, E>, u16)> {
         let slot = self.get(tag)?;
         if slot.is_full() {
             return None;
         }
+        // SAFETY: By the safety requirement.
+        let id = unsafe { slot.id() };
         // The generation wraps around. The tag stays.
-        let id = (slot.id.load(Relaxed) as u16).wrapping_add(self.generation);
+        let id = id.wrapping_add(self.tag_mask).wrapping_add(1);
         Some((slot, id))
     }
 
@@ -140,13 +165,16 @@ impl<R, E> Slots<R, E> {
     /// The caller is the completer.
     #[inline]
     pub(super) unsafe fn take(&self, id: u16) -> Option<E> {
-        let slot = self.get(u32::from(id & (self.generation - 1)))?;
-        if slot.is_full() && slot.id.load(Relaxed) == u32::from(id) {
-            // SAFETY: By the safety requirement, and the slot is full.
-            Some(unsafe { slot.empty() })
-        } else {
-            None
+        let slot = self.get(u32::from(id & self.tag_mask))?;
+        if !slot.is_full() {
+            return None;
         }
+        // SAFETY: By the safety requirement, and the slot is full.
+        if unsafe { slot.id() } != id {
+            return None;
+        }
+        // SAFETY: As above.
+        Some(unsafe { slot.empty() })
     }
 
     /// Moves out all entries that are found, in the order of their tags.
@@ -163,10 +191,21 @@ impl<R, E> Slots<R, E> {
         }
     }
 
+    /// Returns whether the entry of `rq` is in the slot of `tag`.
+    pub(super) fn contains(&self, tag: u32, rq: *const R) -> bool {
+        let is_found = |slot: &Slot<R, E>| ptr::eq(slot.rq.load(Relaxed), rq);
+        self.get(tag).is_some_and(is_found)
+    }
+
     /// Returns the identifier of the entry of `rq`, if that is in the slot of `tag`.
-    pub(super) fn find(&self, tag: u32, rq: *const R) -> Option<u16> {
-        let slot = self.get(tag)?;
-        ptr::eq(slot.rq.load(Acquire), rq).then(|| slot.id.load(Relaxed) as u16)
+    ///
+    /// # Safety
+    ///
+    /// The caller is the submitter.
+    pub(super) unsafe fn id_of(&self, tag: u32, rq: *const R) -> Option<u16> {
+        let slot = self.get(tag).filter(|_| self.contains(tag, rq))?;
+        // SAFETY: By the safety requirement.
+        Some(unsafe { slot.id() })
     }
 
     /// Returns the number of full slots.

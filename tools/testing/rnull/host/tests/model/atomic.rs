@@ -53,6 +53,16 @@ impl Value for usize {
     }
 }
 
+impl Value for u32 {
+    fn to_word(self) -> usize {
+        self as usize
+    }
+
+    fn from_word(word: usize) -> Self {
+        word as u32
+    }
+}
+
 impl Value for bool {
     fn to_word(self) -> usize {
         self.into()

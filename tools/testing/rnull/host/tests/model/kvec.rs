@@ -29,6 +29,11 @@ impl<T> KVVec<T> {
         Ok(())
     }
 
+    pub fn push(&mut self, element: T, _flags: u32) -> Result {
+        self.0.push(element);
+        Ok(())
+    }
+
     pub fn remove(&mut self, at: usize) -> Result<T> {
         if at < self.0.len() {
             Ok(self.0.remove(at))
