@@ -75,11 +75,13 @@ pub mod pci {
     pub mod vectors;
 }
 
-/// DMA memory, and our pools of it.
+/// DMA memory, our pools of it, and devices to map memory for.
 pub mod dma {
     pub use kernel::dma::*;
 
     pub mod pool;
+
+    pub mod bound;
 }
 
 pub mod fatal_signal;

@@ -128,6 +128,8 @@ mod request_table;
 
 mod timeout;
 
+mod mapped_request;
+
 mod handle;
 
 mod request;
@@ -139,6 +141,8 @@ mod hw_queue;
 mod request_queue;
 
 mod disk_data;
+
+mod dma_mapping;
 
 mod queue_update;
 
@@ -164,12 +168,14 @@ pub use self::{
     delay_queue::DelayQueue,
     handle::{
         CompletingRequest,
+        EndableRequest,
         IdleRequest,
         QueueResult,
         RejectedRequest,
         StartedRequest, //
     },
     hw_queue::HwQueue,
+    mapped_request::MappedRequest,
     operations::Operations,
     pdu::{
         NoTimer,

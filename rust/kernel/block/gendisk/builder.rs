@@ -10,7 +10,8 @@ use super::{
         Base,
         Bios,
         Driver,
-        Requests, //
+        Requests,
+        TagSetAndDevice, //
     },
     operations::DiskOperations,
     NewDisk, //
@@ -29,6 +30,7 @@ use crate::{
         Sectors,
         SECTOR_SHIFT, //
     },
+    dma::bound::DmaDevice,
     late_drop::{
         self,
         LateDrop, //
@@ -132,7 +134,24 @@ impl<T: mq::Operations> GenDiskBuilder<T, Requests> {
     /// The module of `T` stays loaded while the disk is open. `class` is `static_lock_class!()`;
     /// all disks of a driver share it.
     pub fn new(tag_set: Arc<TagSet<T>>, class: Pin<&'static LockClassKey>) -> Self {
-        Self::on(tag_set, class)
+        let dma_device = None;
+        Self::on(
+            TagSetAndDevice {
+                tag_set,
+                dma_device,
+            },
+            class,
+        )
+    }
+
+    /// Sets the device that the memory of requests can be mapped for, see
+    /// [`StartedRequest::map`](mq::StartedRequest::map).
+    ///
+    /// The [limits](Self::limits) are to be such that each request can be mapped: at most
+    /// [`DmaDevice::max_mapping_size`] bytes.
+    pub fn dma_device(mut self, dma_device: Arc<DmaDevice>) -> Self {
+        self.tag_set.dma_device = Some(dma_device);
+        self
     }
 }
 

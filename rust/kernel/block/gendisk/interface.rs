@@ -24,6 +24,7 @@ use crate::{
         },
         zone::ZoneReporter, //
     },
+    dma::bound::DmaDevice,
     error::from_err_ptr,
     late_drop,
     prelude::*,
@@ -141,7 +142,7 @@ impl<T: mq::Operations> private::Sealed<Requests> for T {}
 impl<T: mq::Operations> Driver<Requests> for T {
     type QueueData = T::QueueData;
     type Module = T::OwnerModule;
-    type TagSet = Arc<TagSet<T>>;
+    type TagSet = TagSetAndDevice<T>;
     type Base = RequestBase<T>;
     const SUBMIT_BIO: Option<SubmitBio> = None;
     const REPORT_ZONES: Option<ReportZones> = if T::HAS_REPORT_ZONES {
@@ -151,13 +152,20 @@ impl<T: mq::Operations> Driver<Requests> for T {
     };
 
     fn base(
-        tag_set: Arc<TagSet<T>>,
+        on: TagSetAndDevice<T>,
         data: impl PinInit<T::QueueData, Error>,
     ) -> Result<RequestBase<T>> {
         const_assert!(size_of::<DiskData<T>>() <= late_drop::MAX_SIZE);
-        let data = KBox::pin_init(tag_set.disk_data(data), GFP_KERNEL)?;
+        let tag_set = on.tag_set;
+        let data = KBox::pin_init(tag_set.disk_data(on.dma_device, data), GFP_KERNEL)?;
         Ok(RequestBase { data, tag_set })
     }
+}
+
+/// What a disk with requests is built on, besides its data.
+pub struct TagSetAndDevice<T: mq::Operations> {
+    pub(super) tag_set: Arc<TagSet<T>>,
+    pub(super) dma_device: Option<Arc<DmaDevice>>,
 }
 
 /// Reports the zones of a disk of `T`.

@@ -5,6 +5,7 @@
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
 use super::{
+    EndableRequest,
     Operations,
     StartedRequest, //
 };
@@ -75,13 +76,13 @@ impl<T: Operations> IoCompletionBatch<'_, T> {
     /// Returns the request if it cannot be added, for instance if it belongs to an I/O scheduler or
     /// is part of a flush.
     #[inline]
-    pub fn add(&mut self, rq: StartedRequest<T>) -> Result<(), StartedRequest<T>> {
+    pub fn add<R: EndableRequest<Driver = T>>(&mut self, rq: R) -> Result<(), R> {
         // INVARIANT: If the request was added, the batch owns it, and `complete` is the function
         // for it.
-        // SAFETY: By the type invariants of `StartedRequest`, the request is started and in no
-        // other list.
+        // SAFETY: By the type invariants of `StartedRequest` or `CompletingRequest`, the request is
+        // started, possibly complete, and in no other list.
         if unsafe { bindings::blk_batch_add(rq.as_raw(), &mut self.inner) } {
-            let _ = rq.into_inner();
+            let _ = rq.into_raw();
             Ok(())
         } else {
             Err(rq)
@@ -90,7 +91,7 @@ impl<T: Operations> IoCompletionBatch<'_, T> {
 
     /// Ends a request: together with the batch if it can be added to it, otherwise immediately.
     #[inline]
-    pub fn end(&mut self, rq: StartedRequest<T>, result: BlkResult) {
+    pub fn end(&mut self, rq: impl EndableRequest<Driver = T>, result: BlkResult) {
         if result.is_err() {
             rq.end(result);
         } else if let Err(rq) = self.add(rq) {

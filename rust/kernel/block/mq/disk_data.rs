@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     bindings,
+    dma::bound::DmaDevice,
     prelude::*,
     sync::{
         atomic::{
@@ -47,6 +48,8 @@ pub(crate) struct DiskData<T: Operations> {
     #[pin]
     data: T::QueueData,
     queue_update: Arc<QueueUpdate>,
+    /// The device that the memory of requests is mapped for.
+    dma_device: Option<Arc<DmaDevice>>,
     /// Whether `RequestQueue::stop` is disabled.
     stop_disabled: Atomic<bool>,
     queue: Atomic<*mut bindings::request_queue>,
@@ -64,11 +67,13 @@ impl<T: Operations> DiskData<T> {
     pub(super) fn new(
         callback: Callback,
         queue_update: Arc<QueueUpdate>,
+        dma_device: Option<Arc<DmaDevice>>,
         data: impl PinInit<T::QueueData, Error>,
     ) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
             data <- data,
             queue_update,
+            dma_device,
             stop_disabled: Atomic::new(false),
             queue: Atomic::new(ptr::null_mut()),
             // INVARIANT: Set up here, and not active.
@@ -104,6 +109,12 @@ impl<T: Operations> DiskData<T> {
     #[inline]
     pub(crate) fn data(&self) -> &T::QueueData {
         &self.data
+    }
+
+    /// Returns the device that the memory of requests is mapped for.
+    #[inline]
+    pub(super) fn dma_device(&self) -> Option<&DmaDevice> {
+        self.dma_device.as_deref()
     }
 
     /// Returns the protection of the disk's hardware queues against updates.

@@ -239,6 +239,36 @@ impl<T: Operations> Drop for RejectedRequest<'_, T> {
     }
 }
 
+mod private {
+    /// The handles that own a request which can end.
+    pub trait Sealed {}
+}
+
+use private::Sealed;
+
+/// A handle to a request that can be ended: [`StartedRequest`] or [`CompletingRequest`].
+///
+/// # Examples
+///
+/// ```
+/// use kernel::block::mq::EndableRequest;
+///
+/// fn succeed(rq: impl EndableRequest) {
+///     rq.end(Ok(()));
+/// }
+/// ```
+pub trait EndableRequest: Sealed + Deref<Target = Request<Self::Driver>> + Sized {
+    /// The driver of the request.
+    type Driver: Operations;
+
+    /// Ends the request.
+    fn end(self, result: BlkResult);
+
+    /// Passes ownership of the request to C.
+    #[doc(hidden)]
+    fn into_raw(self) -> *mut bindings::request;
+}
+
 /// A request that the driver has started.
 ///
 /// It can be stored, and sent to other threads. Dropping it ends the request with
@@ -375,6 +405,37 @@ impl<T: Operations> StartedRequest<T> {
         unsafe { bindings::blk_mq_complete_request(self.into_raw()) };
     }
 
+    /// Completes the request, and returns it if this CPU is to end it. Otherwise C calls
+    /// [`Operations::complete`] with it on another CPU, or in softirq context.
+    ///
+    /// This costs less than [`Self::complete`], which calls that function through C in either case,
+    /// and the request that is returned can be added to a batch.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::block::mq::{IoCompletionBatch, Operations, StartedRequest};
+    ///
+    /// fn complete<T: Operations>(rq: StartedRequest<T>, batch: &mut IoCompletionBatch<'_, T>) {
+    ///     if let Some(rq) = rq.complete_remote() {
+    ///         batch.end(rq, Ok(()));
+    ///     }
+    /// }
+    /// ```
+    #[inline]
+    pub fn complete_remote(self) -> Option<CompletingRequest<T>> {
+        const_assert!(T::HAS_COMPLETE);
+        let rq = self.into_raw();
+        // SAFETY: By the type invariant, `into_raw` passes on the ownership. The vtable has
+        // `complete`.
+        if unsafe { bindings::blk_mq_complete_request_remote(rq) } {
+            return None;
+        }
+        // SAFETY: C has marked the request as complete, and has not taken it. So it is still owned
+        // here.
+        Some(unsafe { CompletingRequest::from_raw(rq) })
+    }
+
     /// Puts the request on the requeue list and kicks the list.
     #[inline]
     pub fn requeue(self) {
@@ -396,6 +457,22 @@ impl<T: Operations> StartedRequest<T> {
         // SAFETY: By the type invariant the PDU is valid until the request has ended, hence until
         // the store that gives it up. Nothing is accessed after that store.
         unsafe { &*pdu }.leave_in_flight();
+    }
+}
+
+impl<T: Operations> Sealed for StartedRequest<T> {}
+
+impl<T: Operations> EndableRequest for StartedRequest<T> {
+    type Driver = T;
+
+    #[inline]
+    fn end(self, result: BlkResult) {
+        Self::end(self, result);
+    }
+
+    #[inline]
+    fn into_raw(self) -> *mut bindings::request {
+        Self::into_raw(self)
     }
 }
 
@@ -492,6 +569,22 @@ impl<T: Operations> CompletingRequest<T> {
     pub fn requeue(self) {
         // SAFETY: By the type invariant, `into_raw` passes on the ownership.
         unsafe { bindings::blk_requeue(self.into_raw()) };
+    }
+}
+
+impl<T: Operations> Sealed for CompletingRequest<T> {}
+
+impl<T: Operations> EndableRequest for CompletingRequest<T> {
+    type Driver = T;
+
+    #[inline]
+    fn end(self, result: BlkResult) {
+        Self::end(self, result);
+    }
+
+    #[inline]
+    fn into_raw(self) -> *mut bindings::request {
+        Self::into_raw(self)
     }
 }
 

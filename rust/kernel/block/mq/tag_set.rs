@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     bindings,
+    dma::bound::DmaDevice,
     error::to_result,
     late_drop::{
         self,
@@ -229,14 +230,17 @@ impl<T: Operations> TagSet<T> {
         }
     }
 
-    /// Returns an initialiser for the data of a request queue on this tag set.
+    /// Returns an initialiser for the data of a request queue on this tag set. The memory of its
+    /// requests can be mapped for `dma_device`.
     pub(crate) fn disk_data(
         &self,
+        dma_device: Option<Arc<DmaDevice>>,
         data: impl PinInit<T::QueueData, Error>,
     ) -> impl PinInit<DiskData<T>, Error> {
         DiskData::new(
             Vtable::<T>::queue_timer_expired,
             self.set.shared.queue_update.clone(),
+            dma_device,
             data,
         )
     }

@@ -150,7 +150,7 @@ mod suite {
             ..TagSetOptions::default()
         };
         let tags = TagSet::<Driver<C>>::new(options, Ok(seen.clone()))?;
-        let data = KBox::pin_init(tags.disk_data(Ok(seen.clone())), GFP_KERNEL)?;
+        let data = KBox::pin_init(tags.disk_data(None, Ok(seen.clone())), GFP_KERNEL)?;
         let data_ptr = ptr::from_ref(&*data).cast_mut().cast();
         // SAFETY: The tag set and the data outlive the queue, which is destroyed below.
         let queue = from_err_ptr(tags.with_fixed_queues(|set| unsafe {

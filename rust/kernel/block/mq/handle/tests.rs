@@ -79,7 +79,7 @@ mod suite {
             calls: Atomic::new(0),
             first <- new_mutex!(None),
         });
-        let data = KBox::pin_init(tags.disk_data(state), GFP_KERNEL)?;
+        let data = KBox::pin_init(tags.disk_data(None, state), GFP_KERNEL)?;
         let data_ptr = ptr::from_ref(&*data).cast_mut().cast();
         // SAFETY: The tag set and the data outlive the queue, which is destroyed below.
         let queue = from_err_ptr(tags.with_fixed_queues(|set| unsafe {

@@ -106,7 +106,7 @@ mod suite {
             right: Atomic::new(0),
             wrong: Atomic::new(0),
         });
-        let data = KBox::pin_init(tags.disk_data(state), GFP_KERNEL)?;
+        let data = KBox::pin_init(tags.disk_data(None, state), GFP_KERNEL)?;
         let data_ptr = ptr::from_ref(&*data).cast_mut().cast();
         // SAFETY: The tag set and the data outlive the queue, which is destroyed below.
         let queue = from_err_ptr(tags.with_fixed_queues(|set| unsafe {

@@ -121,7 +121,7 @@ mod suite {
             missing: Atomic::new(0),
             id: Atomic::new(0),
         });
-        let data = KBox::pin_init(tags.disk_data(state), GFP_KERNEL)?;
+        let data = KBox::pin_init(tags.disk_data(None, state), GFP_KERNEL)?;
         let state = data.data();
         let data_ptr = ptr::from_ref(&*data).cast_mut().cast();
         let (submitter, mut completer) = RequestTable::new(depth)?;

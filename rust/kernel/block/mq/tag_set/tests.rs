@@ -190,7 +190,7 @@ mod suite {
             ..TagSetOptions::default()
         };
         let tags = TagSet::<MemoryHog>::new(options, HogState::new())?;
-        let data = KBox::pin_init(tags.disk_data(Ok(())), GFP_KERNEL)?;
+        let data = KBox::pin_init(tags.disk_data(None, Ok(())), GFP_KERNEL)?;
         let data_ptr = ptr::from_ref(&*data).cast_mut().cast();
         // SAFETY: The tag set and the data outlive the queue, which is destroyed below.
         let queue = from_err_ptr(tags.with_fixed_queues(|set| unsafe {
@@ -222,7 +222,7 @@ mod suite {
             ..TagSetOptions::default()
         };
         let tags = TagSet::<Driver>::new(options, Ok(()))?;
-        let data = KBox::pin_init(tags.disk_data(Ok(())), GFP_KERNEL)?;
+        let data = KBox::pin_init(tags.disk_data(None, Ok(())), GFP_KERNEL)?;
         let data_ptr = ptr::from_ref(&*data).cast_mut().cast();
         // SAFETY: The tag set and the data outlive the queue, which is destroyed below.
         let queue = from_err_ptr(tags.with_fixed_queues(|set| unsafe {
@@ -252,7 +252,7 @@ mod suite {
     #[test]
     fn queues_of_a_frozen_disk_are_not_walked_during_an_update() -> Result {
         let tags = TagSet::<Driver>::new(TagSetOptions::default(), Ok(()))?;
-        let data = KBox::pin_init(tags.disk_data(Ok(())), GFP_KERNEL)?;
+        let data = KBox::pin_init(tags.disk_data(None, Ok(())), GFP_KERNEL)?;
         let data_ptr = ptr::from_ref(&*data).cast_mut().cast();
         // SAFETY: The tag set and the data outlive the queue, which is destroyed below.
         let queue = from_err_ptr(tags.with_fixed_queues(|set| unsafe {

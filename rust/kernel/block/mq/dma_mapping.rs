@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The mapping of a request's memory for a device.
+//!
+//! What is needed to undo it is in memory that the device does not see. That is nothing at all for
+//! most machines without an IOMMU, where a request without a bounce buffer needs no unmapping.
+//!
+//! C's `dma_need_unmap()` can become true at any time, when the first bounce buffer of the device
+//! is in use. So it is read after each segment was mapped: as long as it is false, that segment has
+//! no bounce buffer, and its mapping does not need to be undone, now or later. C reads it for each
+//! segment, too, and once more when it unmaps, where a request that was mapped before it became
+//! true has nothing recorded.
+//!
+//! C header: [`include/linux/blk-mq-dma.h`](srctree/include/linux/blk-mq-dma.h)
+
+use crate::{
+    bindings,
+    block::{
+        status,
+        BlkResult,
+        BlkStatus, //
+    },
+    dma::DmaAddress,
+    error::to_result,
+    prelude::*, //
+};
+use core::mem::MaybeUninit;
+
+/// What has to be undone before the request ends.
+///
+/// # Invariants
+///
+/// It is that of a request and a device, for which each range is mapped, and not unmapped yet.
+pub(super) enum DmaMapping {
+    /// Nothing.
+    Nothing,
+    /// A single range.
+    Single { len: u32, address: DmaAddress },
+    /// A range in which an IOMMU combines all segments, and whether there are bounce buffers.
+    Iova {
+        bounces: bool,
+        len: u32,
+        address: DmaAddress,
+    },
+    /// Several ranges.
+    List(KBox<Chunk>),
+}
+
+// One is stored for each request in flight.
+const _: () = assert!(size_of::<DmaMapping>() <= 16);
+
+/// A range of addresses of the device.
+#[derive(Clone, Copy)]
+pub(super) struct Range {
+    len: u32,
+    address: DmaAddress,
+}
+
+/// The number of ranges that are allocated at once. A chunk has 256 bytes.
+const CHUNK: usize = 15;
+
+/// Some of the ranges of a request, followed by others.
+pub(super) struct Chunk {
+    ranges: [Range; CHUNK],
+    used: usize,
+    next: Option<KBox<Chunk>>,
+}
+
+/// C's `struct blk_dma_iter`; `rust/helpers/blk_dma.c` asserts that this is not smaller.
+#[repr(C)]
+struct Iter {
+    address: DmaAddress,
+    len: u32,
+    _private: [u64; 14],
+}
+
+/// Returns whether requests with this operation transfer data.
+#[inline]
+fn has_data(flags: bindings::blk_opf_t) -> bool {
+    const OP_MASK: u32 = (1 << bindings::REQ_OP_BITS) - 1;
+
+    matches!(
+        flags & OP_MASK,
+        bindings::req_op_REQ_OP_READ
+            | bindings::req_op_REQ_OP_WRITE
+            | bindings::req_op_REQ_OP_ZONE_APPEND
+            | bindings::req_op_REQ_OP_DRV_IN
+            | bindings::req_op_REQ_OP_DRV_OUT
+    )
+}
+
+impl DmaMapping {
+    /// Maps the memory of a request, and calls `visit` with each range.
+    ///
+    /// The lengths of the ranges add up to that of the request. If this fails, nothing is mapped.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the request, which has not ended. The device has a DMA mask, and its driver
+    /// is bound until this returns.
+    #[inline]
+    pub(super) unsafe fn new(
+        rq: *mut bindings::request,
+        dev: *mut bindings::device,
+        mut visit: impl FnMut(DmaAddress, u32) -> BlkResult,
+    ) -> BlkResult<Self> {
+        // A special payload, which a driver of C may set instead of bios, does not exist here.
+        //
+        // SAFETY: By the safety requirement. The fields do not change while a driver owns the
+        // request.
+        let (flags, bio) = unsafe { ((*rq).cmd_flags, (*rq).bio) };
+        if bio.is_null() || !has_data(flags) {
+            // INVARIANT: Nothing is mapped.
+            return Ok(Self::Nothing);
+        }
+        // SAFETY: As above.
+        let (segments, len) = unsafe { ((*rq).nr_phys_segments, (*rq).__data_len) };
+        if segments == 1 {
+            let mut address = 0;
+            // SAFETY: By the safety requirement. The request has memory, as it has a bio and an
+            // operation with data.
+            let mapped = unsafe { bindings::blk_dma_map_single(rq, dev, &mut address) };
+            if mapped >= 0 {
+                // INVARIANT: The range was just mapped.
+                let this = if mapped == 0 {
+                    Self::Nothing
+                } else {
+                    Self::Single { len, address }
+                };
+                return match visit(address, len) {
+                    Ok(()) => Ok(this),
+                    // SAFETY: By the safety requirement, and by the invariant.
+                    Err(status) => Err(unsafe { this.undo(rq, dev, status) }),
+                };
+            }
+            if to_result(mapped) != Err(EAGAIN) {
+                return Err(BlkStatus::RESOURCE);
+            }
+        }
+        // SAFETY: As above.
+        unsafe { Self::segments(rq, dev, len, visit) }
+    }
+
+    /// Does that for several segments.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the request, which has not ended, and which has memory. The device has a DMA
+    /// mask, and its driver is bound until this returns.
+    #[inline(never)]
+    unsafe fn segments(
+        rq: *mut bindings::request,
+        dev: *mut bindings::device,
+        len: u32,
+        visit: impl FnMut(DmaAddress, u32) -> BlkResult,
+    ) -> BlkResult<Self> {
+        // INVARIANT: Nothing is mapped yet.
+        let mut this = Self::Nothing;
+        // SAFETY: By the safety requirement.
+        match unsafe { this.add_segments(rq, dev, len, visit) } {
+            Ok(()) => Ok(this),
+            // SAFETY: By the safety requirement, and by the invariant.
+            Err(status) => Err(unsafe { this.undo(rq, dev, status) }),
+        }
+    }
+
+    /// Maps all segments. If this fails, `self` is what was mapped before.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the request, which has not ended, and which has memory. The device has a DMA
+    /// mask, and its driver is bound until this returns.
+    unsafe fn add_segments(
+        &mut self,
+        rq: *mut bindings::request,
+        dev: *mut bindings::device,
+        len: u32,
+        mut visit: impl FnMut(DmaAddress, u32) -> BlkResult,
+    ) -> BlkResult {
+        let mut left = len;
+        let mut state: bindings::dma_iova_state = pin_init::zeroed();
+        let mut iter = MaybeUninit::<Iter>::uninit();
+        let raw = iter.as_mut_ptr();
+        // SAFETY: By the safety requirement. There is room for C's iterator.
+        let mut is_mapped = unsafe { bindings::blk_dma_map_start(rq, dev, &mut state, raw.cast()) };
+        // SAFETY: C has initialised the state if it has mapped a range.
+        let is_iova = is_mapped && unsafe { bindings::blk_dma_is_iova(&mut state) };
+        while is_mapped {
+            // SAFETY: C has returned a range that it has mapped.
+            let range = unsafe {
+                Range {
+                    len: (*raw).len,
+                    address: (*raw).address,
+                }
+            };
+            if is_iova {
+                // C has combined all segments, so this is the only range.
+                //
+                // SAFETY: C has initialised the state.
+                let bounces = unsafe { bindings::blk_dma_iova_bounces(&state) };
+                let Range { len, address } = range;
+                // INVARIANT: The range is mapped.
+                *self = Self::Iova {
+                    bounces,
+                    len,
+                    address,
+                };
+            } else {
+                // SAFETY: By the safety requirement, and the range was just mapped.
+                unsafe { self.add(rq, dev, range) }?;
+            }
+            // The device must not access more than what is mapped.
+            left = left.checked_sub(range.len).ok_or(BlkStatus::IOERR)?;
+            visit(range.address, range.len)?;
+            // SAFETY: As above. The iterator was not moved.
+            is_mapped = unsafe { bindings::blk_dma_map_next(rq, dev, raw.cast()) };
+        }
+        // SAFETY: C has set the status, as it has not mapped a range.
+        status::from_raw(unsafe { bindings::blk_dma_map_status(raw.cast()) })?;
+        if left == 0 {
+            Ok(())
+        } else {
+            Err(BlkStatus::IOERR)
+        }
+    }
+
+    /// Records a range. It is unmapped if this fails.
+    ///
+    /// # Safety
+    ///
+    /// The range was just mapped for the device by itself. The request is that of `self`, which is
+    /// no [`Self::Iova`].
+    #[inline]
+    unsafe fn add(
+        &mut self,
+        rq: *mut bindings::request,
+        dev: *mut bindings::device,
+        range: Range,
+    ) -> BlkResult {
+        // SAFETY: By the safety requirement.
+        if !unsafe { bindings::blk_dma_need_unmap(dev) } {
+            return Ok(());
+        }
+        if let Self::List(chunk) = self {
+            let chunk = &mut **chunk;
+            if let Some(free) = chunk.ranges.get_mut(chunk.used) {
+                // INVARIANT: The range is mapped.
+                *free = range;
+                chunk.used += 1;
+                return Ok(());
+            }
+        }
+        let next = match core::mem::replace(self, Self::Nothing) {
+            Self::List(chunk) => Some(chunk),
+            _ => None,
+        };
+        // INVARIANT: All ranges are mapped.
+        *self = match Chunk::new(range, next) {
+            Ok(chunk) => Self::List(chunk),
+            Err(next) => {
+                // SAFETY: By the safety requirement. The range is not recorded.
+                unsafe { range.unmap(rq, dev) };
+                *self = next.map_or(Self::Nothing, Self::List);
+                return Err(BlkStatus::RESOURCE);
+            }
+        };
+        Ok(())
+    }
+
+    /// Undoes the mapping after an error.
+    ///
+    /// # Safety
+    ///
+    /// It is that of this request and this device, whose driver is bound until this returns.
+    #[cold]
+    unsafe fn undo(
+        self,
+        rq: *mut bindings::request,
+        dev: *mut bindings::device,
+        status: BlkStatus,
+    ) -> BlkStatus {
+        // SAFETY: By the safety requirement.
+        unsafe { self.unmap(rq, dev) };
+        status
+    }
+
+    /// Returns whether something has to be undone.
+    #[inline]
+    pub(super) fn is_needed(&self) -> bool {
+        !matches!(self, Self::Nothing)
+    }
+
+    /// Undoes the mapping.
+    ///
+    /// # Safety
+    ///
+    /// It is that of this request and this device, whose driver is bound until this returns. It has
+    /// been bound ever since the request was mapped.
+    #[inline(never)]
+    pub(super) unsafe fn unmap(self, rq: *mut bindings::request, dev: *mut bindings::device) {
+        match self {
+            Self::Nothing => (),
+            // SAFETY: By the safety requirement and the type invariant.
+            Self::Single { len, address } => unsafe { Range { len, address }.unmap(rq, dev) },
+            Self::Iova {
+                bounces,
+                len,
+                address,
+            } => {
+                // SAFETY: As above.
+                unsafe { bindings::blk_dma_unmap_iova(rq, dev, address, len, bounces) };
+            }
+            Self::List(chunk) => {
+                let mut rest = Some(chunk);
+                while let Some(mut chunk) = rest {
+                    for range in chunk.ranges.iter().take(chunk.used) {
+                        // SAFETY: As above.
+                        unsafe { range.unmap(rq, dev) };
+                    }
+                    rest = chunk.next.take();
+                }
+            }
+        }
+    }
+}
+
+impl Range {
+    /// Unmaps a range that was mapped by itself.
+    ///
+    /// # Safety
+    ///
+    /// It is mapped for the memory of this request, and for the device, whose driver is bound.
+    #[inline]
+    unsafe fn unmap(self, rq: *mut bindings::request, dev: *mut bindings::device) {
+        // SAFETY: By the safety requirement.
+        unsafe { bindings::blk_dma_unmap(rq, dev, self.address, self.len) };
+    }
+}
+
+impl Chunk {
+    /// Allocates a chunk with one range, or returns the next one.
+    #[inline(never)]
+    fn new(
+        range: Range,
+        next: Option<KBox<Self>>,
+    ) -> core::result::Result<KBox<Self>, Option<KBox<Self>>> {
+        let Ok(room) = KBox::<Self>::new_uninit(GFP_ATOMIC) else {
+            return Err(next);
+        };
+        Ok(KBox::write(
+            room,
+            Self {
+                ranges: [range; CHUNK],
+                used: 1,
+                next,
+            },
+        ))
+    }
+}
+
+impl Drop for Chunk {
+    fn drop(&mut self) {
+        // Not by recursion, for which the stack may be too small.
+        let mut rest = self.next.take();
+        while let Some(mut chunk) = rest {
+            rest = chunk.next.take();
+        }
+    }
+}
