@@ -25,11 +25,26 @@
 //!         end, requeue, batch
 //! ```
 //!
+//! A driver maps the memory of a request for a device, and unmaps it when the device is done:
+//!
+//! ```text
+//!     IdleRequest --map_and_start--+
+//!                                  v
+//!  StartedRequest --map--> MappedRequest --unmap--> StartedRequest
+//!                                                      |        |
+//!                                        complete_remote        +--> end, requeue, batch
+//!                                                      |
+//!                    on this CPU, or in `complete`     v
+//!                                              CompletingRequest --> end, requeue, batch
+//! ```
+//!
 //! * A request has one owner, and its handle cannot be copied. This needs no reference count and no
 //!   atomic operation per request.
 //! * An [`IdleRequest`] cannot leave the callback that received it: the callback starts, rejects or
 //!   requeues the request. A [`RejectedRequest`] contains the rejected request, so a callback
 //!   cannot return a different one.
+//! * The memory of a [`MappedRequest`] belongs to the device. It is unmapped before the request
+//!   ends, and what that needs is kept where the device cannot change it.
 //! * Ending a request cannot fail. Dropping a handle ends the request with [`BlkStatus::IOERR`].
 //! * A request that has not ended keeps the data of its disk and of its hardware queue alive. Data
 //!   borrowed through an [`IdleRequest`] is valid for the whole callback, even after the request

@@ -25,7 +25,6 @@ use crate::{
         bound::DmaDevice,
         DmaAddress, //
     },
-    prelude::*,
     sync::rcu, //
 };
 use core::{
