@@ -255,3 +255,6 @@ impl<T: Operations> Drop for MappedRequest<T> {
         unsafe { bindings::blk_mq_end_request(self.as_raw(), BlkStatus::IOERR.as_raw()) };
     }
 }
+
+#[cfg(all(CONFIG_RUST_KUNIT_TESTS, CONFIG_PCI))]
+mod tests;
