@@ -165,6 +165,8 @@ mod reserves;
 
 mod queue_map;
 
+mod cpu_map;
+
 mod context;
 
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
@@ -179,6 +181,10 @@ pub use self::{
         Context,
         NonBlocking,
         QueueContext,
+    },
+    cpu_map::{
+        CpuMap,
+        CpuMaps, //
     },
     delay_queue::DelayQueue,
     handle::{

@@ -3,20 +3,30 @@
 //! The mapping of CPUs to hardware queues, for each type of queue.
 //!
 //! The indices of the queues of one type follow those of the previous type. [`QueueCounts`] has the
-//! number of queues of each type. The block layer spreads the CPUs over them.
+//! number of queues of each type. The block layer spreads the CPUs over them, or the driver has
+//! [`CpuMaps`] for them.
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
+use super::cpu_map::{
+    is_possible,
+    CpuMaps, //
+};
 use crate::{
     bindings,
     cpu::nr_cpu_ids,
+    new_mutex,
     prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Mutex, //
     },
 };
 use core::{
+    mem,
     ops::Range,
     slice, //
 };
@@ -38,18 +48,6 @@ const MAX_QUEUES: u32 = 1 << 16;
 pub fn online_nodes() -> u32 {
     // SAFETY: The helper only reads a number.
     unsafe { bindings::blk_online_nodes() }
-}
-
-/// Returns the number of CPUs that can be online at the same time.
-pub(super) fn possible_cpus() -> u32 {
-    // SAFETY: The helper reads a number.
-    unsafe { bindings::blk_possible_cpus() }
-}
-
-/// Whether a CPU can be online.
-fn is_possible(cpu: usize) -> bool {
-    // SAFETY: The helper reads a bit. No mask has fewer bits than there are CPU ids.
-    unsafe { bindings::blk_cpu_possible(cpu as u32) }
 }
 
 /// The type of a hardware queue: C's `enum hctx_type`.
@@ -171,15 +169,24 @@ impl QueueCounts {
 
     /// Returns the counts to map when the block layer has prepared `queues` hardware queues: the
     /// requested ones, the previous ones if the request failed, or otherwise only default queues.
-    fn choose(queues: u32, requested: Self, previous: Self) -> Self {
-        [requested, previous]
+    fn choose(queues: u32, requested: Self, previous: Self) -> (Self, Origin) {
+        let default = Self {
+            default: queues,
+            read: 0,
+            poll: 0,
+        };
+        [(requested, Origin::Requested), (previous, Origin::Previous)]
             .into_iter()
-            .find(|counts| counts.total() == Some(queues))
-            .unwrap_or(Self {
-                default: queues,
-                read: 0,
-                poll: 0,
-            })
+            .find(|(counts, _)| counts.total() == Some(queues))
+            .unwrap_or((default, Origin::Fallback))
+    }
+}
+
+/// Maps each CPU to the queue that `table` has for it, among `queues` queues from `offset` on.
+fn map_by_table(map: &[Atomic<u32>], offset: u32, table: &[u32], queues: u32) {
+    for (entry, queue) in map.iter().zip(table) {
+        // The entries are less; no other value may get to C.
+        entry.store(offset + queue.min(&(queues - 1)), Relaxed);
     }
 }
 
@@ -235,21 +242,48 @@ impl AtomicCounts {
     }
 }
 
+/// Where the queues that are in effect come from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Origin {
+    /// The latest request.
+    Requested,
+    /// Those that were in effect before.
+    Previous,
+    /// Neither, as C could not prepare that many.
+    Fallback,
+}
+
+/// The tables of a tag set: those requested, and those in effect at the time of the request.
+struct Tables {
+    requested: CpuMaps,
+    previous: CpuMaps,
+    /// Which of them the maps were last built from.
+    origin: Origin,
+}
+
 /// The counts of a tag set: those requested, those in effect at the time of the request, and those
-/// that the maps were last built from.
+/// that the maps were last built from; with the tables for them.
+#[pin_data]
 pub(super) struct QueueMaps {
     requested: AtomicCounts,
     previous: AtomicCounts,
     mapped: AtomicCounts,
+    #[pin]
+    tables: Mutex<Tables>,
 }
 
 impl QueueMaps {
-    pub(super) fn new(counts: QueueCounts) -> Self {
-        Self {
+    pub(super) fn new(counts: QueueCounts, tables: CpuMaps) -> impl PinInit<Self> {
+        pin_init!(Self {
             requested: AtomicCounts::new(counts),
             previous: AtomicCounts::new(counts),
             mapped: AtomicCounts::new(counts),
-        }
+            tables <- new_mutex!(Tables {
+                requested: tables,
+                previous: CpuMaps::default(),
+                origin: Origin::Requested,
+            }),
+        })
     }
 
     /// Returns the counts that are in effect.
@@ -257,11 +291,35 @@ impl QueueMaps {
         self.mapped.load()
     }
 
-    /// Sets the counts that the next calls of [`Self::apply`] will map, and makes the present ones
-    /// the fallback.
-    pub(super) fn request(&self, counts: QueueCounts) {
+    /// Sets the counts and tables that the next calls of [`Self::apply`] will map, and makes the
+    /// present ones the fallback.
+    ///
+    /// [`Self::commit`] follows before the next request. A lock around both serialises requests.
+    pub(super) fn request(&self, counts: QueueCounts, tables: CpuMaps) {
         self.previous.store(self.mapped.load());
         self.requested.store(counts);
+        let mut guard = self.tables.lock();
+        guard.previous = mem::replace(&mut guard.requested, tables);
+        guard.origin = Origin::Previous;
+    }
+
+    /// Makes what is in effect that which the next calls of [`Self::apply`] will map. Returns
+    /// whether it is what was requested.
+    pub(super) fn commit(&self) -> bool {
+        let mapped = self.mapped.load();
+        let mut guard = self.tables.lock();
+        // C does nothing if only the number of queues could change, and does not.
+        let had_tables = !guard.requested.is_empty() || !guard.previous.is_empty();
+        let unchanged = mapped == self.requested.load() && !had_tables;
+        let previous = mem::take(&mut guard.previous);
+        match guard.origin {
+            Origin::Requested => (),
+            Origin::Previous => guard.requested = previous,
+            Origin::Fallback => guard.requested = CpuMaps::default(),
+        }
+        self.requested.store(mapped);
+        self.previous.store(mapped);
+        unchanged || guard.origin == Origin::Requested
     }
 
     /// Returns whether queue `index` is among those requested.
@@ -284,9 +342,17 @@ impl QueueMaps {
         let maps = unsafe { (*set).nr_maps } as usize;
         // SAFETY: By the safety requirements, for the field projection.
         let first = unsafe { &raw mut (*set).map }.cast::<bindings::blk_mq_queue_map>();
-        let counts = QueueCounts::choose(queues, self.requested.load(), self.previous.load());
+        let mut tables = self.tables.lock();
+        let (counts, origin) =
+            QueueCounts::choose(queues, self.requested.load(), self.previous.load());
+        tables.origin = origin;
         for index in 0..maps.min(3) {
             let (queues, offset) = counts.span(index);
+            let table = match origin {
+                Origin::Requested => tables.requested.entries(index, queues),
+                Origin::Previous => tables.previous.entries(index, queues),
+                Origin::Fallback => None,
+            };
             // SAFETY: The tag set has an array of three maps.
             let map = unsafe { first.add(index) };
             // SAFETY: By the safety requirements.
@@ -294,8 +360,10 @@ impl QueueMaps {
             // SAFETY: By the safety requirements.
             unsafe { (*map).queue_offset = offset };
             if queues > 0 {
-                // SAFETY: `nr_maps` includes the map, so its array has an element for each CPU.
-                unsafe { bindings::blk_mq_map_queues(map) };
+                if table.is_none() {
+                    // SAFETY: `nr_maps` includes the map, so its array has an element for each CPU.
+                    unsafe { bindings::blk_mq_map_queues(map) };
+                }
                 // SAFETY: By the safety requirements.
                 let entries = unsafe { (*map).mq_map };
                 // SAFETY: The map has an entry for each CPU id. CPU notifiers may read it at the
@@ -304,6 +372,9 @@ impl QueueMaps {
                 let entries = unsafe {
                     slice::from_raw_parts(entries.cast::<Atomic<u32>>(), nr_cpu_ids() as usize)
                 };
+                if let Some(table) = table {
+                    map_by_table(entries, offset, table, queues);
+                }
                 map_unserved_queues(entries, offset..offset.saturating_add(queues), is_possible);
             }
         }
@@ -366,9 +437,10 @@ mod tests {
     #[test]
     fn a_failed_change_falls_back() {
         let (requested, previous) = (counts(4, 0, 1), counts(2, 0, 1));
-        assert_eq!(QueueCounts::choose(5, requested, previous), requested);
-        assert_eq!(QueueCounts::choose(3, requested, previous), previous);
-        assert_eq!(QueueCounts::choose(1, requested, previous), counts(1, 0, 0));
+        let choose = |queues| QueueCounts::choose(queues, requested, previous);
+        assert_eq!(choose(5), (requested, Origin::Requested));
+        assert_eq!(choose(3), (previous, Origin::Previous));
+        assert_eq!(choose(1), (counts(1, 0, 0), Origin::Fallback));
     }
 
     #[test]

@@ -5,10 +5,13 @@
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 
 use super::{
+    cpu_map::{
+        possible_cpus,
+        CpuMaps, //
+    },
     disk_data::DiskData,
     hw_queue::HwDataList,
     pdu::cmd_size,
-    queue_map::possible_cpus,
     tag_set_inner::TagSetInner,
     vtable::Vtable, //
     Context,
@@ -128,19 +131,44 @@ impl<T: Operations> TagSet<T> {
         options: TagSetOptions,
         data: impl PinInit<T::TagSetData, Error>,
     ) -> Result<Arc<Self>> {
+        Self::with_maps(options, 1, CpuMaps::default(), data)
+    }
+
+    /// Creates a tag set whose queues serve the CPUs that the tables say. The tables can be changed
+    /// by [`Self::set_cpu_maps`].
+    ///
+    /// As [`Self::new`]. Also returns `EINVAL` if a table is not for the number of queues that the
+    /// options request, after that was reduced to the number of possible CPUs.
+    pub fn with_cpu_maps(
+        options: TagSetOptions,
+        tables: CpuMaps,
+        data: impl PinInit<T::TagSetData, Error>,
+    ) -> Result<Arc<Self>> {
+        // C builds a single map again only if the number of queues changes.
+        Self::with_maps(options, 2, tables, data)
+    }
+
+    /// Creates a tag set that has at least `min_maps` maps, also if there are no queues for these.
+    fn with_maps(
+        options: TagSetOptions,
+        min_maps: u32,
+        tables: CpuMaps,
+        data: impl PinInit<T::TagSetData, Error>,
+    ) -> Result<Arc<Self>> {
         let counts = options.queues.validate(possible_cpus(), Self::MAX_MAPS)?;
+        tables.check(counts.default, counts.read)?;
         let pin = ModulePin::new(this_module::<T::OwnerModule>())?;
         let set = LateDrop::new(
             pin,
             try_pin_init!(&this in Set {
-                shared <- TagSetInner::new(counts, data),
+                shared <- TagSetInner::new(counts, tables, data),
                 resize <- Mutex::new((), RESIZE_NAME, static_lock_class!()),
                 // INVARIANT: `shared` is initialised, and `this` does not move.
                 inner <- Opaque::try_ffi_init(move |slot: *mut bindings::blk_mq_tag_set| {
                     // SAFETY: `this` is valid for the field projection.
                     let shared = unsafe { &raw const (*this.as_ptr()).shared };
                     // SAFETY: `slot` is valid for writes.
-                    unsafe { slot.write(options.as_raw(counts, shared)?) };
+                    unsafe { slot.write(options.as_raw(counts, min_maps, shared)?) };
                     // SAFETY: `slot` contains the fields that drivers set, and zeros, and does not
                     // move. Callbacks that run during the call find `shared`, which is initialised.
                     // After a failure, C has exited the requests that it had initialised, and does
@@ -178,6 +206,8 @@ impl<T: Operations> TagSet<T> {
     /// Read queues are possible only if the tag set was created with read or poll queues, and poll
     /// queues only if it was created with poll queues.
     ///
+    /// The block layer spreads the CPUs over the queues, even if there were tables for them.
+    ///
     /// Returns `EINVAL` if the counts are invalid for this tag set, `ENOMEM` if the queues could
     /// not be allocated, and `EDEADLK` in a callback of the block layer or elsewhere where the
     /// caller cannot wait for I/O. After an error, the old counts are in effect.
@@ -187,10 +217,23 @@ impl<T: Operations> TagSet<T> {
     /// and no allocation is larger than a page. (With more than 512 CPUs, the first change needs a
     /// larger one.)
     pub fn set_queue_counts(&self, counts: QueueCounts) -> Result {
+        self.set_cpu_maps(counts, CpuMaps::default())
+    }
+
+    /// Changes the number of hardware queues of all disks, and which CPUs they serve.
+    ///
+    /// As [`Self::set_queue_counts`]. Also returns `EINVAL` if a table is not for the number of
+    /// queues that is requested, after that was reduced to the number of possible CPUs; or if there
+    /// are tables, but the tag set was created by [`Self::new`] without read or poll queues.
+    pub fn set_cpu_maps(&self, counts: QueueCounts, tables: CpuMaps) -> Result {
         // SAFETY: By the invariants of `Set`. The field does not change after the allocation.
         let maps = unsafe { (*self.set.inner.get()).nr_maps };
         let counts = counts.validate(possible_cpus(), maps)?;
         let total = counts.total().ok_or(EINVAL)?.try_into()?;
+        tables.check(counts.default, counts.read)?;
+        if maps < 2 && !tables.is_empty() {
+            return Err(EINVAL);
+        }
         late_drop::check_may_wait()?;
 
         let resize = self.set.resize.lock();
@@ -203,7 +246,7 @@ impl<T: Operations> TagSet<T> {
         if T::Context::MAY_SLEEP {
             self.wait_for_callbacks();
         }
-        self.set.shared.maps.request(counts);
+        self.set.shared.maps.request(counts, tables);
         // If C fails twice to allocate a queue that existed before, it dereferences a NULL pointer.
         // This happens only if the reserves have not a single page left, or after two injected
         // faults in a row. With patches/upstream/blk-mq-queue-memory.patch, C keeps the queue
@@ -219,11 +262,10 @@ impl<T: Operations> TagSet<T> {
         // SAFETY: By the invariants of `Set`.
         unsafe { bindings::blk_start_all_queues(self.set.inner.get()) };
         let retired = self.take_retired();
-        let mapped = self.set.shared.maps.mapped();
-        self.set.shared.maps.request(mapped);
+        let is_done = self.set.shared.maps.commit();
         drop(resize);
         drop(retired);
-        if mapped == counts {
+        if is_done {
             Ok(())
         } else {
             Err(ENOMEM)
@@ -341,15 +383,16 @@ impl Default for TagSetOptions {
 }
 
 impl TagSetOptions {
-    /// Returns the tag set for C, with `counts` that were validated.
+    /// Returns the tag set for C, with `counts` that were validated, and at least `min_maps` maps.
     pub(super) fn as_raw<T: Operations>(
         &self,
         counts: QueueCounts,
+        min_maps: u32,
         shared: *const TagSetInner<T>,
     ) -> Result<bindings::blk_mq_tag_set> {
         Ok(bindings::blk_mq_tag_set {
             ops: Vtable::<T>::get(),
-            nr_maps: counts.maps(),
+            nr_maps: counts.maps().max(min_maps),
             nr_hw_queues: counts.total().ok_or(EINVAL)?,
             queue_depth: self.depth,
             cmd_size: cmd_size::<T>(),

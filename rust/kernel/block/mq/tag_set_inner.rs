@@ -3,6 +3,7 @@
 //! The part of a tag set that callbacks access.
 
 use super::{
+    cpu_map::CpuMaps,
     hw_queue::DeferredFree,
     queue_map::{
         QueueCounts, //
@@ -23,6 +24,7 @@ use crate::{
 /// It is initialised before C's tag set is allocated, because callbacks run during the allocation.
 #[pin_data]
 pub(super) struct TagSetInner<T: Operations> {
+    #[pin]
     pub(super) maps: QueueMaps,
     pub(super) queue_update: Arc<QueueUpdate>,
     pub(super) reserves: Reserves,
@@ -35,10 +37,11 @@ pub(super) struct TagSetInner<T: Operations> {
 impl<T: Operations> TagSetInner<T> {
     pub(super) fn new(
         counts: QueueCounts,
+        tables: CpuMaps,
         data: impl PinInit<T::TagSetData, Error>,
     ) -> impl PinInit<Self, Error> {
         try_pin_init!(Self {
-            maps: QueueMaps::new(counts),
+            maps <- QueueMaps::new(counts, tables),
             queue_update: Arc::new(QueueUpdate::new(), GFP_KERNEL)?,
             reserves: Reserves::new(),
             retired <- DeferredFree::new(),

@@ -82,7 +82,7 @@ mod suite {
         };
         let options = TagSetOptions::default();
         let shared = KBox::pin_init(
-            TagSetInner::<Driver>::new(options.queues, Ok(())),
+            TagSetInner::<Driver>::new(options.queues, CpuMaps::default(), Ok(())),
             GFP_KERNEL,
         )?;
         let mut set = KBox::new(set, GFP_KERNEL)?;
