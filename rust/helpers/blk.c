@@ -175,6 +175,61 @@ __rust_helper void rust_helper_blk_requeue(struct request *rq)
 }
 
 /*
+ * Calls a function for each queue of a tag set, in a read-side critical section of RCU.
+ * A queue that is just leaving the tag set may be among them.
+ */
+__rust_helper void
+rust_helper_blk_for_each_queue(struct blk_mq_tag_set *set,
+			       void (*f)(struct request_queue *q, void *arg),
+			       void *arg)
+{
+	struct request_queue *q;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(q, &set->tag_list, tag_set_list)
+		(*f)(q, arg);
+	rcu_read_unlock();
+}
+
+/*
+ * Changes how often a queue is quiesced, as blk_mq_quiesce_queue_nowait() and
+ * blk_mq_unquiesce_queue() do, by the difference between *to and *from. Does not run the
+ * hardware queues, which may be missing. Returns whether the queue is quiesced.
+ */
+__rust_helper bool rust_helper_blk_set_quiesce_depth(struct request_queue *q,
+						     unsigned int *from,
+						     const unsigned int *to)
+{
+	unsigned int depth;
+	unsigned long flags;
+	bool quiesced;
+
+	spin_lock_irqsave(&q->queue_lock, flags);
+	depth = READ_ONCE(*to);
+	q->quiesce_depth += (int)(depth - *from);
+	*from = depth;
+	quiesced = q->quiesce_depth > 0;
+	if (quiesced)
+		blk_queue_flag_set(QUEUE_FLAG_QUIESCED, q);
+	else
+		blk_queue_flag_clear(QUEUE_FLAG_QUIESCED, q);
+	spin_unlock_irqrestore(&q->queue_lock, flags);
+	return quiesced;
+}
+
+/*
+ * Work items run the hardware queues, unless the queue was drained. The caller ensures
+ * that the number of hardware queues does not change.
+ */
+__rust_helper void rust_helper_blk_run_queues(struct request_queue *q)
+{
+	if (percpu_ref_tryget(&q->q_usage_counter)) {
+		blk_mq_run_hw_queues(q, true);
+		percpu_ref_put(&q->q_usage_counter);
+	}
+}
+
+/*
  * Like blk_mq_start_stopped_hw_queues(), but may be called for a disk that is being
  * removed; with patches/upstream/blk-mq-start-removed.patch, C's function may, too. The
  * caller ensures that the number of hardware queues does not change: while it does,
@@ -194,10 +249,7 @@ __rust_helper void rust_helper_blk_start_queues(struct request_queue *q)
 	 * Work items run the queues. They must not be queued after the queue was drained,
 	 * which is not needed either: without requests in flight, there is nothing to run.
 	 */
-	if (percpu_ref_tryget(&q->q_usage_counter)) {
-		blk_mq_run_hw_queues(q, true);
-		percpu_ref_put(&q->q_usage_counter);
-	}
+	rust_helper_blk_run_queues(q);
 }
 
 /*

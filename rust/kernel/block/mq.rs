@@ -123,6 +123,8 @@
 
 mod operations;
 
+mod quiesce;
+
 mod tag_set;
 
 mod vtable;
@@ -154,6 +156,8 @@ mod pdu;
 mod hw_queue;
 
 mod request_queue;
+
+mod quiesce_depth;
 
 mod disk_data;
 
@@ -210,6 +214,7 @@ pub use self::{
         QueueCounts,
         QueueType, //
     },
+    quiesce::Quiesced,
     request::{
         Op,
         Request, //

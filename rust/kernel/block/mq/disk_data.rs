@@ -17,6 +17,7 @@ use crate::{
             Atomic,
             Relaxed, //
         },
+        rcu,
         Arc, //
     },
     time::Delta,
@@ -52,6 +53,8 @@ pub(crate) struct DiskData<T: Operations> {
     dma_device: Option<Arc<DmaDevice>>,
     /// Whether `RequestQueue::stop` is disabled.
     stop_disabled: Atomic<bool>,
+    /// How often the queue is quiesced because its tag set is. Protected by the lock of the queue.
+    quiesce_depth: Opaque<c_uint>,
     queue: Atomic<*mut bindings::request_queue>,
     #[pin]
     timer: Opaque<bindings::hrtimer>,
@@ -75,6 +78,7 @@ impl<T: Operations> DiskData<T> {
             queue_update,
             dma_device,
             stop_disabled: Atomic::new(false),
+            quiesce_depth: Opaque::new(0),
             queue: Atomic::new(ptr::null_mut()),
             // INVARIANT: Set up here, and not active.
             timer <- Opaque::ffi_init(|slot| {
@@ -132,6 +136,11 @@ impl<T: Operations> DiskData<T> {
         self.stop_disabled.store(true, Relaxed);
     }
 
+    /// Returns how often the queue is quiesced because its tag set is.
+    pub(super) fn quiesce_depth(&self) -> *mut c_uint {
+        self.quiesce_depth.get()
+    }
+
     /// Starts or restarts the timer, which expires after `delay`.
     ///
     /// # Safety
@@ -182,5 +191,7 @@ impl<T: Operations> PinnedDrop for DiskData<T> {
     fn drop(self: Pin<&mut Self>) {
         // The timer is no longer active, but debug objects must be told before its memory is freed.
         self.cancel_timer();
+        // `QuiesceDepth::apply` may have found the queue before it left the tag set.
+        rcu::synchronize_rcu();
     }
 }

@@ -12,6 +12,7 @@ use super::{
     disk_data::DiskData,
     hw_queue::HwDataList,
     pdu::cmd_size,
+    quiesce_depth::DepthChange,
     tag_set_inner::TagSetInner,
     vtable::Vtable, //
     Context,
@@ -209,8 +210,10 @@ impl<T: Operations> TagSet<T> {
     /// The block layer spreads the CPUs over the queues, even if there were tables for them.
     ///
     /// Returns `EINVAL` if the counts are invalid for this tag set, `ENOMEM` if the queues could
-    /// not be allocated, and `EDEADLK` in a callback of the block layer or elsewhere where the
-    /// caller cannot wait for I/O. After an error, the old counts are in effect.
+    /// not be allocated, and `EDEADLK` while the tag set is [quiesced](Self::quiesce), in a
+    /// callback of the block layer, or elsewhere where the caller cannot wait for I/O. After an
+    /// error, the old counts are in effect. If the tag set is quiesced during the change, this
+    /// waits until it is no longer.
     ///
     /// C exits and initialises every queue again, including those that stay, for which it cannot
     /// handle a failure. For these it may use the kernel's memory reserves, one queue at a time,
@@ -235,6 +238,10 @@ impl<T: Operations> TagSet<T> {
             return Err(EINVAL);
         }
         late_drop::check_may_wait()?;
+        // The requests that wait would not end.
+        if self.set.shared.quiesce_depth.is_quiesced() {
+            return Err(EDEADLK);
+        }
 
         let resize = self.set.resize.lock();
         let update = self.set.shared.queue_update.begin(&resize);
@@ -287,6 +294,27 @@ impl<T: Operations> TagSet<T> {
         )
     }
 
+    /// Changes how often the tag set is quiesced by `change`. May be called in any context.
+    ///
+    /// Returns false if that is too often. Then nothing changes.
+    pub(super) fn change_quiesce_depth(&self, change: DepthChange) -> bool {
+        let is_changed = self.set.shared.quiesce_depth.change(change);
+        self.apply_quiesce_depth();
+        is_changed
+    }
+
+    /// Makes each disk quiesced if the tag set is, and starts the dispatch of the others.
+    fn apply_quiesce_depth(&self) {
+        let shared = &self.set.shared;
+        // SAFETY: By the invariants of `Set`, and the queues of `inner` were allocated with a
+        // `DiskData<T>`.
+        unsafe {
+            shared
+                .quiesce_depth
+                .apply::<T>(self.set.inner.get(), &shared.queue_update)
+        };
+    }
+
     /// Calls `f`, which initialises or exits hardware queues, while their number cannot change.
     pub(crate) fn with_fixed_queues<R>(
         &self,
@@ -297,6 +325,8 @@ impl<T: Operations> TagSet<T> {
         let retired = self.take_retired();
         drop(resize);
         drop(retired);
+        // A disk that is new is quiesced if the others are.
+        self.apply_quiesce_depth();
         result
     }
 
@@ -323,7 +353,7 @@ impl<T: Operations> TagSet<T> {
 
     /// Waits until all callbacks that are running now, and may use data of a removed disk or
     /// hardware queue, have returned.
-    fn wait_for_callbacks(&self) {
+    pub(super) fn wait_for_callbacks(&self) {
         // SAFETY: By the invariants of `Set`.
         unsafe { bindings::blk_mq_wait_quiesce_done(self.set.inner.get()) };
     }

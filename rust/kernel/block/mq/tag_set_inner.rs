@@ -10,6 +10,7 @@ use super::{
         QueueMaps,
     },
     queue_update::QueueUpdate,
+    quiesce_depth::QuiesceDepth,
     reserves::Reserves,
     Operations, //
 };
@@ -27,6 +28,7 @@ pub(super) struct TagSetInner<T: Operations> {
     #[pin]
     pub(super) maps: QueueMaps,
     pub(super) queue_update: Arc<QueueUpdate>,
+    pub(super) quiesce_depth: QuiesceDepth,
     pub(super) reserves: Reserves,
     #[pin]
     pub(super) retired: DeferredFree<T>,
@@ -43,6 +45,7 @@ impl<T: Operations> TagSetInner<T> {
         try_pin_init!(Self {
             maps <- QueueMaps::new(counts, tables),
             queue_update: Arc::new(QueueUpdate::new(), GFP_KERNEL)?,
+            quiesce_depth: QuiesceDepth::new(),
             reserves: Reserves::new(),
             retired <- DeferredFree::new(),
             data <- data,
