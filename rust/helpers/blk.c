@@ -175,6 +175,34 @@ __rust_helper void rust_helper_blk_requeue(struct request *rq)
 }
 
 /*
+ * Requeues a request that is to be dispatched after some milliseconds. The requests of a
+ * disk that are requeued have one timer. It is not put off for those that wait already:
+ * C's function alone would do that, again and again.
+ */
+__rust_helper void rust_helper_blk_requeue_after(struct request *rq,
+						 unsigned int msecs)
+{
+	unsigned long expires = jiffies + msecs_to_jiffies(msecs);
+	struct request_queue *q = rq->q;
+	struct delayed_work *work = &q->requeue_work;
+	unsigned long flags;
+
+	percpu_ref_get(&q->q_usage_counter);
+	blk_mq_requeue_request(rq, false);
+	/*
+	 * The lock serialises those who set the timer. The work item takes it after it is no
+	 * longer pending, so one that is pending finds the request.
+	 */
+	spin_lock_irqsave(&q->requeue_lock, flags);
+	if (!delayed_work_pending(work) ||
+	    (timer_pending(&work->timer) &&
+	     time_before(expires, READ_ONCE(work->timer.expires))))
+		blk_mq_delay_kick_requeue_list(q, msecs);
+	spin_unlock_irqrestore(&q->requeue_lock, flags);
+	percpu_ref_put(&q->q_usage_counter);
+}
+
+/*
  * Calls a function for each queue of a tag set, in a read-side critical section of RCU.
  * A queue that is just leaving the tag set may be among them.
  */

@@ -27,7 +27,11 @@ use crate::{
         Sector, //
     },
     prelude::*,
-    time::Delta, //
+    sync::rcu,
+    time::{
+        Delta,
+        NSEC_PER_MSEC, //
+    },
 };
 use core::{
     marker::PhantomData,
@@ -35,6 +39,29 @@ use core::{
     ops::Deref,
     ptr::NonNull, //
 };
+
+/// Requeues a request that is to be dispatched after `delay`.
+///
+/// # Safety
+///
+/// The caller passes ownership of the request, which is one of a queue of `T`.
+#[cold]
+unsafe fn requeue_after<T: Operations>(rq: *mut bindings::request, delay: Delta) {
+    // SAFETY: By the safety requirement.
+    let queue = unsafe { (*rq).q };
+    // When the removal of the disk begins, it kicks the list, and waits for this section first.
+    let _section = rcu::read_lock();
+    // SAFETY: By the safety requirement. The data is not dropped before the request has ended.
+    let is_removed = unsafe { DiskData::<T>::of_queue(queue) }.is_stop_disabled();
+    let milliseconds = match delay.as_nanos() {
+        nanoseconds @ 1.. if !is_removed => (nanoseconds - 1) / NSEC_PER_MSEC + 1,
+        _ => 0,
+    };
+    // At most `i32::MAX`.
+    let milliseconds = milliseconds.min(i64::from(i32::MAX)) as u32;
+    // SAFETY: By the safety requirement.
+    unsafe { bindings::blk_requeue_after(rq, milliseconds) };
+}
 
 /// A request that the driver received and has not started.
 ///
@@ -443,6 +470,14 @@ impl<T: Operations> StartedRequest<T> {
         unsafe { bindings::blk_requeue(self.into_raw()) };
     }
 
+    /// Puts the request on the requeue list, which is kicked after `delay`. As
+    /// [`CompletingRequest::requeue_after`].
+    pub fn requeue_after(self, delay: Delta) {
+        // SAFETY: By the type invariant, `into_raw` passes on the ownership. The request is one of
+        // a queue of `T`.
+        unsafe { requeue_after::<T>(self.into_raw(), delay) };
+    }
+
     /// Gives up the request until it times out.
     ///
     /// [`TimedOutRequest::try_take`](super::TimedOutRequest::try_take) takes it over again.
@@ -569,6 +604,31 @@ impl<T: Operations> CompletingRequest<T> {
     pub fn requeue(self) {
         // SAFETY: By the type invariant, `into_raw` passes on the ownership.
         unsafe { bindings::blk_requeue(self.into_raw()) };
+    }
+
+    /// Puts the request on the requeue list, which is kicked after `delay`.
+    ///
+    /// The requests of a disk that are requeued are dispatched together. So this one is dispatched
+    /// earlier if another one is to be, and when the disk is removed. The resolution is a
+    /// millisecond, and the limit is 24 days.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{block::mq::{CompletingRequest, Operations}, time::Delta};
+    ///
+    /// /// Ends a request unless the device has asked for another attempt.
+    /// fn complete<T: Operations>(rq: CompletingRequest<T>, retry_after: Option<Delta>) {
+    ///     match retry_after {
+    ///         Some(delay) => rq.requeue_after(delay),
+    ///         None => rq.end(Ok(())),
+    ///     }
+    /// }
+    /// ```
+    pub fn requeue_after(self, delay: Delta) {
+        // SAFETY: By the type invariant, `into_raw` passes on the ownership. The request is one of
+        // a queue of `T`.
+        unsafe { requeue_after::<T>(self.into_raw(), delay) };
     }
 }
 

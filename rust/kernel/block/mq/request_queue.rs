@@ -132,9 +132,11 @@ impl<'q, T: Operations> RequestQueue<'q, T> {
     pub(crate) fn start_and_disable_stop(self) {
         self.disk_data().disable_stop();
         // `stop` runs in a read-side critical section, which either sees the flag or has ended
-        // after this.
+        // after this. The same is true for a request that is requeued with a delay.
         rcu::synchronize_rcu();
         self.start();
+        // SAFETY: By the type invariant.
+        unsafe { bindings::blk_mq_kick_requeue_list(self.queue.as_ptr()) };
     }
 
     /// Starts the hardware queues that are stopped. A worker dispatches their requests.
