@@ -349,6 +349,11 @@ __rust_helper int rust_helper_blk_revalidate_zones(struct gendisk *disk)
 	return blk_revalidate_disk_zones(disk);
 }
 
+__rust_helper bool rust_helper_blk_disk_is_dead(struct gendisk *disk)
+{
+	return test_bit(GD_DEAD, &disk->state);
+}
+
 struct blk_add_work {
 	struct work_struct work;
 	struct gendisk *disk;

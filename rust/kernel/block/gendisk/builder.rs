@@ -5,7 +5,10 @@
 //! C header: [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
 
 use super::{
-    disk::Disk,
+    disk::{
+        Disk,
+        MAX_CAPACITY, //
+    },
     interface::{
         Base,
         Bios,
@@ -27,8 +30,7 @@ use crate::{
             TagSet, //
         },
         zone::ZoneReports,
-        Sectors,
-        SECTOR_SHIFT, //
+        Sectors, //
     },
     dma::bound::DmaDevice,
     late_drop::{
@@ -44,9 +46,6 @@ use crate::{
     },
 };
 use core::ptr::NonNull;
-
-/// The largest capacity of a disk.
-const MAX_CAPACITY: Sectors = Sectors(i64::MAX as u64 >> SECTOR_SHIFT);
 
 /// The maximum number of minor numbers of a disk.
 const MAX_MINORS: u32 = 256;

@@ -20,6 +20,8 @@ use crate::{
             Operations,
             TagSet, //
         },
+        Sectors,
+        SECTOR_SHIFT, //
     },
     error::to_result,
     late_drop::{
@@ -36,6 +38,9 @@ use crate::{
     },
 };
 use core::ptr::NonNull;
+
+/// The largest capacity of a disk.
+pub(super) const MAX_CAPACITY: Sectors = Sectors(i64::MAX as u64 >> SECTOR_SHIFT);
 
 /// A disk, which may have been added to the system.
 ///
@@ -243,6 +248,81 @@ impl<I: 'static, T: Driver<I>> GenDisk<T, I> {
     /// Returns the driver's data for the disk.
     pub fn queue_data(&self) -> &T::QueueData {
         self.disk.base.queue_data()
+    }
+
+    /// Changes the capacity. User space is told if neither the old one nor the new one is zero.
+    ///
+    /// The driver fails requests beyond the capacity that it has. Such requests can arrive for a
+    /// while if the capacity has become smaller.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the capacity is larger than that of any disk; `EOPNOTSUPP` if the disk is zoned;
+    /// `ENODEV` if the disk is [dead](Self::mark_dead); `EDEADLK` in a callback of the block layer,
+    /// or in another context that cannot wait for I/O.
+    pub fn set_capacity(&self, capacity: Sectors) -> Result {
+        late_drop::check_may_wait()?;
+        if capacity > MAX_CAPACITY {
+            return Err(EINVAL);
+        }
+        if self.disk.zoned {
+            return Err(EOPNOTSUPP);
+        }
+        let disk = self.disk.disk.as_ptr();
+        // SAFETY: By the type invariant of `Disk`, it is valid.
+        let is_dead = || unsafe { bindings::blk_disk_is_dead(disk) };
+        if is_dead() {
+            return Err(ENODEV);
+        }
+        // SAFETY: As above, and the caller may sleep.
+        unsafe { bindings::set_capacity_and_notify(disk, capacity.0) };
+        // C marks the disk as dead, then sets the capacity under the lock that was just held.
+        if is_dead() {
+            // SAFETY: As above.
+            unsafe { bindings::set_capacity(disk, 0) };
+            return Err(ENODEV);
+        }
+        Ok(())
+    }
+
+    /// Returns the capacity that the block layer knows.
+    pub fn capacity(&self) -> Sectors {
+        // SAFETY: By the type invariant of `Disk`, it is valid.
+        let part0 = unsafe { (*self.disk.disk.as_ptr()).part0 };
+        // SAFETY: A disk has a block device.
+        Sectors(unsafe { bindings::bdev_nr_sectors(part0) })
+    }
+
+    /// Marks the disk as dead: its device is gone. New I/O fails, the capacity is zero, and file
+    /// systems on the disk are shut down, without an attempt to write what they have.
+    ///
+    /// Requests that have arrived before are not affected: the driver has to end them. The disk
+    /// remains in the system until it is dropped.
+    ///
+    /// File systems may wait for requests that have arrived. So the caller must not hold a lock
+    /// that is needed to end one.
+    ///
+    /// # Errors
+    ///
+    /// `EDEADLK` in a callback of the block layer, or in another context that cannot wait for I/O.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{block::{gendisk::GenDisk, mq::Operations}, prelude::*};
+    ///
+    /// fn device_is_gone<T: Operations>(disk: GenDisk<T>) -> Result {
+    ///     disk.mark_dead()?;
+    ///     // The driver ends the requests that the device had, and fails those that follow.
+    ///     drop(disk);
+    ///     Ok(())
+    /// }
+    /// ```
+    pub fn mark_dead(&self) -> Result {
+        late_drop::check_may_wait()?;
+        // SAFETY: By the type invariant of `Disk`, it is valid, and it was added.
+        unsafe { bindings::blk_mark_disk_dead(self.disk.disk.as_ptr()) };
+        Ok(())
     }
 
     /// Returns the block device of the whole disk.
