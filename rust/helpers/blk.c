@@ -356,6 +356,7 @@ __rust_helper bool rust_helper_blk_disk_is_dead(struct gendisk *disk)
 
 struct blk_add_work {
 	struct work_struct work;
+	struct device *parent;
 	struct gendisk *disk;
 	int error;
 };
@@ -364,7 +365,7 @@ __rust_helper void rust_helper_blk_add_work(struct work_struct *work)
 {
 	struct blk_add_work *add = container_of(work, struct blk_add_work, work);
 
-	add->error = device_add_disk(NULL, add->disk, NULL);
+	add->error = device_add_disk(add->parent, add->disk, NULL);
 }
 
 /*
@@ -375,12 +376,13 @@ __rust_helper void rust_helper_blk_add_work(struct work_struct *work)
  * patches/upstream/block-scan-close.patch, the block layer closes the file at once.
  */
 __rust_helper int
-rust_helper_blk_add_disk(struct gendisk *disk, struct module *owner)
+rust_helper_blk_add_disk(struct device *parent, struct gendisk *disk,
+			 struct module *owner)
 {
-	struct blk_add_work add = { .disk = disk };
+	struct blk_add_work add = { .parent = parent, .disk = disk };
 
 	if (rust_helper_blk_owner_stays(owner))
-		return device_add_disk(NULL, disk, NULL);
+		return device_add_disk(parent, disk, NULL);
 
 	INIT_WORK_ONSTACK(&add.work, rust_helper_blk_add_work);
 	queue_work(system_dfl_wq, &add.work);

@@ -12,6 +12,8 @@ mod disk;
 mod interface;
 mod operations;
 
+mod parent;
+
 pub use self::{
     builder::GenDiskBuilder,
     disk::{
@@ -23,4 +25,5 @@ pub use self::{
         Driver,
         Requests, //
     },
+    parent::Parent,
 };

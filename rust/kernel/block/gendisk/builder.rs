@@ -17,6 +17,7 @@ use super::{
         TagSetAndDevice, //
     },
     operations::DiskOperations,
+    parent::Parent,
     NewDisk, //
 };
 use crate::{
@@ -125,6 +126,7 @@ pub struct GenDiskBuilder<T: Driver<I>, I = Requests> {
     limits: QueueLimits,
     capacity: Sectors,
     numbers: Option<DeviceNumbers>,
+    parent: Option<Arc<Parent>>,
 }
 
 impl<T: mq::Operations> GenDiskBuilder<T, Requests> {
@@ -172,6 +174,7 @@ impl<I: 'static, T: Driver<I>> GenDiskBuilder<T, I> {
             limits: QueueLimits::default(),
             capacity: Sectors::ZERO,
             numbers: None,
+            parent: None,
         }
     }
 
@@ -197,6 +200,17 @@ impl<I: 'static, T: Driver<I>> GenDiskBuilder<T, I> {
             first_minor,
             minors,
         });
+        self
+    }
+
+    /// Makes the disk a child of a device: `/sys/block/NAME/device` links to it.
+    ///
+    /// A driver drops the disks of its device when it is unbound from that. If it does not, the disk
+    /// stays below the device in sysfs. If the device is then removed from the system, so are the
+    /// files of the disk in sysfs, and the kernel warns when the disk is dropped that it does not
+    /// find them. The memory of the device and its ancestors is not freed before that.
+    pub fn parent(mut self, parent: Arc<Parent>) -> Self {
+        self.parent = Some(parent);
         self
     }
 
@@ -259,6 +273,7 @@ impl<I: 'static, T: Driver<I>> GenDiskBuilder<T, I> {
             added: false,
             zoned: limits.zoned,
             base,
+            parent: self.parent,
             _major: numbers.map(|numbers| numbers.major),
             pin: disk_pin,
         };

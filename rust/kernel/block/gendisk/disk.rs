@@ -10,7 +10,8 @@ use super::{
         Driver,
         Requests, //
     },
-    operations::DiskOperations, //
+    operations::DiskOperations,
+    parent::Parent, //
 };
 use crate::{
     bindings,
@@ -55,6 +56,7 @@ pub(super) struct Disk<B: Base> {
     pub(super) added: bool,
     pub(super) zoned: bool,
     pub(super) base: B,
+    pub(super) parent: Option<Arc<Parent>>,
     pub(super) _major: Option<Arc<BlockMajor>>,
     /// Keeps the driver's module in memory if this is leaked, since C continues to call it.
     pub(super) pin: ModulePin,
@@ -167,19 +169,22 @@ impl<I: 'static, T: Driver<I>> NewDisk<T, I> {
     /// Fails with `EEXIST` or `EBUSY` if the name or a number is taken, `ENOMEM` if out of memory,
     /// `ENODEV` if not all zones are reported or they do not match, `EINTR` if the disk is zoned
     /// and the task is being killed, or `EDEADLK` in a callback of the block layer or in another
-    /// context that cannot wait for I/O. An error of [`Operations::report_zones`] is returned. The
-    /// disk is freed then.
+    /// context that cannot wait for I/O. An error of [`Operations::report_zones`] is returned. If
+    /// its parent is no longer in the system, there is an error, too. The disk is freed then.
     pub fn add(mut self) -> Result<GenDisk<T, I>> {
         late_drop::check_may_wait()?;
         let disk = self.disk.disk.as_ptr();
         let owner = this_module::<T::Module>().as_ptr();
+        let parent = self.disk.parent.as_ref();
+        let parent = parent.map_or(core::ptr::null_mut(), |parent| parent.as_raw());
         if self.disk.zoned {
             // SAFETY: By the type invariant of `Disk`, it is allocated, and was not added before.
             // Its queue is zoned and its operations can report zones, as the builder has checked.
             to_result(unsafe { bindings::blk_revalidate_zones(disk) })?;
         }
         // SAFETY: By the type invariant of `Disk`, it is allocated, and was not added before.
-        to_result(unsafe { bindings::blk_add_disk(disk, owner) })?;
+        // The parent and its ancestors are valid as long as the disk is on the system.
+        to_result(unsafe { bindings::blk_add_disk(parent, disk, owner) })?;
         // INVARIANT: The disk is added now.
         self.disk.as_mut().added = true;
         Ok(GenDisk { disk: self.disk })

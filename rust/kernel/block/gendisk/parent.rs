@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The device that a disk is a child of, with the ancestors of that device.
+//!
+//! When a disk is removed, C walks from it to the root of the device tree
+//! (`pm_runtime_set_memalloc_noio()`). A device that was removed holds no reference to its parent,
+//! so a disk that remains longer than its device needs references of its own.
+//!
+//! C header: [`include/linux/device.h`](srctree/include/linux/device.h)
+
+use crate::{
+    bindings,
+    device::{
+        Bound,
+        Device, //
+    },
+    prelude::*,
+    sync::{
+        aref::ARef,
+        Arc, //
+    }, //
+};
+use core::ptr;
+
+/// A device that disks are children of.
+///
+/// It is made while a driver is bound to the device. Disks may be added later, where the device is
+/// not known to be bound.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::{
+///     block::{gendisk::{GenDiskBuilder, NewDisk, Parent}, mq::{Operations, TagSet}},
+///     device::{Bound, Device},
+///     prelude::*,
+///     sync::{static_lock_class, Arc},
+/// };
+///
+/// fn build<T: Operations<QueueData = ()>>(
+///     dev: &Device<Bound>,
+///     tags: Arc<TagSet<T>>,
+/// ) -> Result<NewDisk<T>> {
+///     GenDiskBuilder::new(tags, static_lock_class!())
+///         .parent(Parent::new(dev)?)
+///         .build(c"rust_child", Ok(()))
+/// }
+/// ```
+// References to the device, its parent, and so on. There is at least that to the device.
+pub struct Parent(KVec<ARef<Device>>);
+
+impl Parent {
+    /// Makes a device a parent of disks. May sleep.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM` if out of memory.
+    pub fn new(parent: &Device<Bound>) -> Result<Arc<Self>> {
+        let mut ancestors = KVec::new();
+        let mut next: &Device = parent;
+        loop {
+            ancestors.push(next.into(), GFP_KERNEL)?;
+            let raw = ptr::from_ref(next).cast::<bindings::device>();
+            // SAFETY: The device is in the system, as `parent` is, because that is bound. It has
+            // the same parent as long as it is.
+            let parent = unsafe { (*raw).parent };
+            if parent.is_null() {
+                return Ok(Arc::new(Self(ancestors), GFP_KERNEL)?);
+            }
+            // SAFETY: A device that is in the system holds a reference to its parent. The type is a
+            // transparent wrapper.
+            next = unsafe { &*parent.cast_const().cast::<Device>() };
+        }
+    }
+
+    /// Returns C's pointer to the device.
+    pub(super) fn as_raw(&self) -> *mut bindings::device {
+        match self.0.first() {
+            Some(parent) => ptr::from_ref(&**parent).cast_mut().cast(),
+            None => ptr::null_mut(),
+        }
+    }
+}
