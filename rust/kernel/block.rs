@@ -20,9 +20,10 @@ pub mod bio_based;
 
 pub mod bdev;
 
-pub mod limits;
 pub mod major;
 pub mod mq;
+
+pub mod limits;
 
 pub mod bio;
 

@@ -29,7 +29,8 @@ use crate::prelude::*;
 /// | an integer      | the integer type of that size                                              |
 /// | `bool`          | `bool`                                                                     |
 /// | [`&CStr`](CStr) | `const char *`: a string that ends with NUL                                |
-/// | `&Request<T>`   | `struct request *`: owned by the driver, with a disk and a hardware queue  |
+/// | `&Request<T>`   | `struct request *`: owned by the driver, with a hardware queue; its queue  |
+/// |                 | has no disk if the request is one of a `PassthroughQueue`                  |
 /// | `BlkResult`     | `u8`: a `blk_status_t`                                                     |
 /// | `ZoneCondition` | `enum blk_zone_cond`                                                       |
 /// | `&ZoneReporter` | `struct gendisk *`: with a name                                            |

@@ -60,9 +60,10 @@ pub use self::{
 /// assert!(serve(Transfer::None).is_ok());
 /// ```
 pub enum Transfer<'a> {
-    /// A read: the driver fills this memory.
+    /// A read, or [`DriverIn`](super::mq::Op::DriverIn): the driver fills this memory.
     FromDisk(Segments<'a, FromDisk>),
-    /// A write or zone append: the driver stores the content of this memory.
+    /// A write, a zone append, or [`DriverOut`](super::mq::Op::DriverOut): the driver stores the
+    /// content of this memory.
     ToDisk(Segments<'a, ToDisk>),
     /// Any other operation, such as a flush or discard, which has no memory.
     None,
@@ -122,6 +123,14 @@ impl Transfer<'_> {
             bindings::req_op_REQ_OP_WRITE | bindings::req_op_REQ_OP_ZONE_APPEND => {
                 // SAFETY: The bios of a write describe memory that may be read until the request
                 // ends.
+                Self::ToDisk(unsafe { Segments::from_raw(bio, bytes) })
+            }
+            bindings::req_op_REQ_OP_DRV_IN if bytes != 0 => {
+                // SAFETY: As for a read.
+                Self::FromDisk(unsafe { Segments::from_raw(bio, bytes) })
+            }
+            bindings::req_op_REQ_OP_DRV_OUT if bytes != 0 => {
+                // SAFETY: As for a write.
                 Self::ToDisk(unsafe { Segments::from_raw(bio, bytes) })
             }
             _ => Self::None,

@@ -55,6 +55,10 @@
 //! * A request that a device has is in a [`RequestTable`], which finds it by the identifier that
 //!   the device returns. A timeout does not remove it, since the device may still access its
 //!   memory: it leaves the table when the device has returned the identifier, or was stopped.
+//! * A driver makes requests of its own for a [`PassthroughQueue`], a request queue without a disk.
+//!   What is said of a disk holds for that, too. Such a request is a [`Passthrough`], which becomes
+//!   an [`IdleRequest`] by `execute`. When the driver has ended it, it is not freed, but is the
+//!   task's again, as an [`Executed`].
 //! * Leaking a handle, by `mem::forget` or by keeping it forever, hangs the removal of the disk.
 //!   Leaking a [`GenDisk`] hangs the removal of the module. Neither corrupts memory.
 //!
@@ -122,6 +126,8 @@
 // In reading order. rustfmt does not sort across empty lines.
 
 mod operations;
+
+mod passthrough;
 
 mod quiesce;
 
@@ -202,6 +208,12 @@ pub use self::{
     hw_queue::HwQueue,
     mapped_request::MappedRequest,
     operations::Operations,
+    passthrough::{
+        Executed,
+        Passthrough,
+        PassthroughOp,
+        PassthroughQueue, //
+    },
     pdu::{
         NoTimer,
         RequestTimer,

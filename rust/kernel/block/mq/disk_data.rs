@@ -35,13 +35,13 @@ use core::{
 pub(super) type Callback =
     unsafe extern "C" fn(*mut bindings::hrtimer) -> bindings::hrtimer_restart;
 
-/// The driver's data of a disk, with the timer for [`Operations::queue_timer_expired`]: C's
-/// `queuedata`.
+/// The driver's data of a disk, or of a [`PassthroughQueue`](super::PassthroughQueue), with the
+/// timer for [`Operations::queue_timer_expired`]: C's `queuedata`.
 ///
 /// # Invariants
 ///
 /// `timer` is set up by `hrtimer_setup`. While it is active, `queue` points to a valid queue that
-/// was allocated with this data. `queue_update` is that of the tag set of the disk.
+/// was allocated with this data. `queue_update` is that of the tag set of the queue.
 // `data` is the first field, so that a pointer to this struct is also a pointer to `data`.
 #[repr(C)]
 #[pin_data(PinnedDrop)]

@@ -27,7 +27,8 @@ use core::{
     },
 };
 
-/// A hardware queue of a disk: C's `struct blk_mq_hw_ctx`.
+/// A hardware queue of a disk, or of a [`PassthroughQueue`](super::PassthroughQueue): C's
+/// `struct blk_mq_hw_ctx`.
 ///
 /// # Examples
 ///

@@ -77,8 +77,8 @@ pub trait Operations: Sized + 'static {
     /// Driver data of a tag set.
     type TagSetData: Send + Sync + 'static;
 
-    /// Driver data of a disk. It is initialised before the first callback for that disk, and
-    /// dropped after the last.
+    /// Driver data of a disk, or of a [`PassthroughQueue`](super::PassthroughQueue). It is
+    /// initialised before the first callback for that disk or queue, and dropped after the last.
     type QueueData: Send + Sync + 'static;
 
     /// Driver data of a hardware queue of a disk. When the number of queues changes, it is

@@ -78,6 +78,11 @@ pub enum Op {
     ZoneReset,
     /// Reset the write pointers of all zones.
     ZoneResetAll,
+    /// A command of the driver, which writes to the memory of the request, if there is any: a
+    /// [`Passthrough`](super::Passthrough) request. Its sector is of no meaning.
+    DriverIn,
+    /// A command of the driver, which reads the memory of the request.
+    DriverOut,
     /// Any other operation.
     Other(u8),
 }
@@ -98,6 +103,8 @@ impl Op {
             bindings::req_op_REQ_OP_ZONE_FINISH => Self::ZoneFinish,
             bindings::req_op_REQ_OP_ZONE_RESET => Self::ZoneReset,
             bindings::req_op_REQ_OP_ZONE_RESET_ALL => Self::ZoneResetAll,
+            bindings::req_op_REQ_OP_DRV_IN => Self::DriverIn,
+            bindings::req_op_REQ_OP_DRV_OUT => Self::DriverOut,
             _ => Self::Other(op),
         }
     }
@@ -118,7 +125,11 @@ impl Op {
 /// # Invariants
 ///
 /// A reference exists only while the request is owned by a handle that outlives the reference. The
-/// request is one of a tag set of `T`, and belongs to a disk.
+/// request is one of a tag set of `T`, and belongs to a disk, or to a [`PassthroughQueue`]. What
+/// the comments say of a disk holds for both, except that the queue of the second has no
+/// `struct gendisk`.
+///
+/// [`PassthroughQueue`]: super::PassthroughQueue
 #[repr(C)]
 pub struct Request<T: Operations> {
     raw: Opaque<bindings::request>,
@@ -209,7 +220,7 @@ impl<T: Operations> Request<T> {
         self.has(bindings::req_flag_bits___REQ_POLLED)
     }
 
-    /// Returns the first sector.
+    /// Returns the first sector, which is of no meaning for [`Op::DriverIn`] and [`Op::DriverOut`].
     #[inline]
     pub fn sector(&self) -> Sector {
         // SAFETY: By the type invariant. Nothing writes the field but the owner of the request,
@@ -223,7 +234,7 @@ impl<T: Operations> Request<T> {
         Sectors::from_bytes(u64::from(self.bytes()))
     }
 
-    /// Returns the length in bytes.
+    /// Returns the length in bytes, which is zero if the request has no memory, or has ended.
     #[inline]
     pub fn bytes(&self) -> u32 {
         // SAFETY: By the type invariant. Nothing else writes the field.
@@ -245,7 +256,7 @@ impl<T: Operations> Request<T> {
     /// result is always false.
     #[inline]
     pub fn should_fake_timeout(&self) -> bool {
-        // SAFETY: By the type invariant, the request has a disk.
+        // SAFETY: By the type invariant, the request has a queue, of which alone C reads a flag.
         cfg!(CONFIG_FAIL_IO_TIMEOUT) && unsafe { bindings::blk_fake_timeout(self.as_raw()) }
     }
 
@@ -275,7 +286,7 @@ impl<T: Operations> Request<T> {
 }
 
 // SAFETY: By the type invariant, the request is owned by the driver for as long as the reference is
-// valid, and belongs to a disk; such a request has a hardware queue.
+// valid, and belongs to a disk or a `PassthroughQueue`; such a request has a hardware queue.
 unsafe impl<T: Operations> TraceArg for &Request<T> {
     type Raw = *mut bindings::request;
 

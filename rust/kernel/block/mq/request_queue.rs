@@ -19,7 +19,8 @@ use core::{
     ptr::NonNull, //
 };
 
-/// The request queue of a disk, with a timer: C's `struct request_queue`.
+/// The request queue of a disk, or a [`PassthroughQueue`](super::PassthroughQueue), with a timer:
+/// C's `struct request_queue`.
 ///
 /// A driver that cannot accept more requests stops the hardware queues, rejects the request with
 /// [`BlkStatus::RESOURCE`](crate::block::BlkStatus::RESOURCE), and starts the hardware queues again

@@ -362,8 +362,8 @@ impl<T: Operations> TagSet<T> {
 #[pinned_drop]
 impl<T: Operations> PinnedDrop for Set<T> {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: By the type invariant. Every disk holds a reference to its tag set, so no disk
-        // uses this one.
+        // SAFETY: By the type invariant. Every disk or queue holds a reference to its tag set, so
+        // none uses this one.
         unsafe { bindings::blk_mq_free_tag_set(self.inner.get()) };
     }
 }
@@ -445,14 +445,9 @@ impl TagSetOptions {
         }
     }
 
-    /// Returns the timeout in jiffies, which is at least one, or zero for the block layer's
-    /// default.
+    /// Returns the timeout in jiffies, or zero for the block layer's default.
     fn jiffies(&self) -> c_uint {
-        const MAX_TIMEOUT: Jiffies = i32::MAX as Jiffies;
-        self.timeout.map_or(0, |timeout| {
-            let milliseconds = timeout.as_millis().clamp(1, i64::from(i32::MAX)) as u32;
-            msecs_to_jiffies(milliseconds).clamp(1, MAX_TIMEOUT) as c_uint
-        })
+        self.timeout.map_or(0, timeout_jiffies)
     }
 
     fn flags<T: Operations>(&self) -> c_uint {
@@ -461,6 +456,13 @@ impl TagSetOptions {
             | bit(self.no_sched, bindings::BLK_MQ_F_NO_SCHED_BY_DEFAULT)
             | bit(self.shared_bitmap, bindings::BLK_MQ_F_TAG_HCTX_SHARED)
     }
+}
+
+/// Returns the timeout in jiffies, which is at least one.
+pub(super) fn timeout_jiffies(timeout: Delta) -> c_uint {
+    const MAX_TIMEOUT: Jiffies = i32::MAX as Jiffies;
+    let milliseconds = timeout.as_millis().clamp(1, i64::from(i32::MAX)) as u32;
+    msecs_to_jiffies(milliseconds).clamp(1, MAX_TIMEOUT) as c_uint
 }
 
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]

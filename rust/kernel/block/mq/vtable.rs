@@ -219,8 +219,8 @@ impl<T: Operations> Vtable<T> {
         let shared = unsafe { &*shared.cast::<TagSetInner<T>>() };
         // SAFETY: C is initialising a hardware queue, which has a request queue.
         let queue = unsafe { (*hctx).queue };
-        // SAFETY: The request queue is that of a disk, whose data was initialised before it and
-        // outlives it.
+        // SAFETY: The request queue is that of a disk, or one without a disk. Its data was
+        // initialised before it and outlives it.
         let queue = unsafe { DiskData::<T>::of_queue(queue) }.data();
         shared.reserves.revoke();
         from_result(|| {
