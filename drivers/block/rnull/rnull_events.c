@@ -16,6 +16,11 @@ static_assert((__force u8)BLK_STS_ZONE_OPEN_RESOURCE == 14);
 static_assert((__force u8)BLK_STS_ZONE_ACTIVE_RESOURCE == 15);
 static_assert((__force u8)BLK_STS_INVAL == 19);
 
+const char *RNULL_EVENT(rq_disk_name)(const struct request *rq)
+{
+	return rq->q->disk ? rq->q->disk->disk_name : "";
+}
+
 const char *RNULL_EVENT(trace_disk_name)(struct trace_seq *p, const char *name)
 {
 	const char *text = trace_seq_buffer_ptr(p);

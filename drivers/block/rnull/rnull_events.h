@@ -44,8 +44,8 @@
 	{ 15, "ZONE_ACTIVE_RESOURCE" },	\
 	{ 19, "INVAL" }
 
-/* The name of the disk of a request, which has none if the driver itself made it. */
-#define RNULL_DISK_NAME(rq)	((rq)->q->disk ? (rq)->q->disk->disk_name : "")
+/* Returns the name of the disk of @rq, which is empty if the driver itself made @rq. */
+const char *RNULL_EVENT(rq_disk_name)(const struct request *rq);
 
 /* Appends "disk=NAME, " to @p, or nothing if @name is empty; returns what was appended. */
 const char *RNULL_EVENT(trace_disk_name)(struct trace_seq *p, const char *name);
@@ -66,7 +66,7 @@ TRACE_EVENT(RNULL_EVENT(rq_issue),
 	),
 
 	TP_fast_assign(
-		strscpy_pad(__entry->disk, RNULL_DISK_NAME(rq));
+		strscpy_pad(__entry->disk, RNULL_EVENT(rq_disk_name)(rq));
 		__entry->op = req_op(rq);
 		__entry->hwq = rq->mq_hctx->queue_num;
 		__entry->tag = rq->tag;
@@ -96,7 +96,7 @@ TRACE_EVENT(RNULL_EVENT(rq_complete),
 	),
 
 	TP_fast_assign(
-		strscpy_pad(__entry->disk, RNULL_DISK_NAME(rq));
+		strscpy_pad(__entry->disk, RNULL_EVENT(rq_disk_name)(rq));
 		__entry->op = req_op(rq);
 		__entry->hwq = rq->mq_hctx->queue_num;
 		__entry->tag = rq->tag;
@@ -128,7 +128,7 @@ TRACE_EVENT(RNULL_EVENT(zone_op),
 	),
 
 	TP_fast_assign(
-		strscpy_pad(__entry->disk, RNULL_DISK_NAME(rq));
+		strscpy_pad(__entry->disk, RNULL_EVENT(rq_disk_name)(rq));
 		__entry->op = req_op(rq);
 		__entry->zone_no = zone;
 		__entry->zone_cond = condition;
