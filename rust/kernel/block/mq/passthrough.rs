@@ -377,9 +377,9 @@ impl<'q, T: Operations> Passthrough<'q, T> {
     /// Makes the content of `buffer` the memory of the request, which is its
     /// [`transfer`](super::StartedRequest::transfer) in the driver.
     ///
-    /// If the address or the length of the buffer is not a multiple of `dma_alignment` in the
-    /// limits of the queue, the block layer makes a copy. After a [`PassthroughOp::In`], it copies
-    /// back, also if the request has failed.
+    /// If the address or the length of the buffer has a bit in common with `dma_alignment` in the
+    /// limits of the queue, which is 511 by default, the driver gets a copy. After a
+    /// [`PassthroughOp::In`], the block layer copies that back, also if the request has failed.
     ///
     /// # Errors
     ///
@@ -497,3 +497,6 @@ impl<T: Operations> Deref for Executed<'_, T> {
         self.rq.request()
     }
 }
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod tests;
