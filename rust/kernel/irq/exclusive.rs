@@ -158,6 +158,9 @@ unsafe impl<H: Handler> Send for Registration<H> {}
 impl<H: Handler> Exclusive<H> {
     /// Registers a handler for a vector, which is called from now on. May sleep.
     ///
+    /// A vector may have several handlers, which are called one after the other for each interrupt.
+    /// So a device that has fewer vectors than queues can still use all of these.
+    ///
     /// `name` is shown in `/proc/interrupts`.
     ///
     /// # Errors
@@ -165,7 +168,8 @@ impl<H: Handler> Exclusive<H> {
     /// `EINVAL` if there is no such vector, if the vectors are those of another device, or if C
     /// cannot make a directory of that name in that of the interrupt: it has at most 127 bytes, and
     /// is not that of a file there, such as `spurious`. `ENODEV` if the vectors are those of an
-    /// earlier binding; `EBUSY` if the vector has a handler already; `ENOMEM` if out of memory.
+    /// earlier binding; `EBUSY` if the vector has a handler that does not share it; `ENOMEM` if out
+    /// of memory.
     ///
     /// The memory is allocated with `GFP_KERNEL`, for which the kernel may wait for I/O. Where I/O
     /// may wait for the caller, such as while a disk is being reset, this needs a NOIO scope.
@@ -178,11 +182,6 @@ impl<H: Handler> Exclusive<H> {
     ) -> Result<Self> {
         check_name(name)?;
         let number = vectors.number(dev, index)?;
-        let flags = if vectors.is_line() {
-            bindings::IRQF_SHARED
-        } else {
-            0
-        };
         let dev: &Device<Bound> = dev.as_ref();
         let registration = Arc::pin_init(
             try_pin_init!(Registration {
@@ -209,7 +208,7 @@ impl<H: Handler> Exclusive<H> {
             bindings::request_irq(
                 number,
                 Some(Registration::<H>::handle),
-                flags as c_ulong,
+                bindings::IRQF_SHARED as c_ulong,
                 registration.name.as_char_ptr(),
                 cookie.cast_mut().cast(),
             )
@@ -221,8 +220,8 @@ impl<H: Handler> Exclusive<H> {
 
     /// Calls `f` with the handler, while the interrupt is disabled. May sleep, and so may `f`.
     ///
-    /// An interrupt that comes meanwhile is handled later. If the vector is a line, other devices
-    /// that share it have to wait as well.
+    /// An interrupt that comes meanwhile is handled later. The other handlers of the vector have to
+    /// wait as well, and if it is a line, so have other devices that share it.
     ///
     /// # Errors
     ///

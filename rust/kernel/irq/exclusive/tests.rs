@@ -71,6 +71,23 @@ mod suite {
     }
 
     #[test]
+    fn a_vector_may_have_several_handlers() -> Result {
+        each_device_with_line(|dev, vectors| {
+            let dropped = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+            let new = || Exclusive::new(dev, &vectors, 0, c"rust_irq", Idle(dropped.clone()));
+            let (first, second) = (new()?, new()?);
+            // Each can be masked while the other is registered, and removed.
+            assert_eq!(first.with_masked(|_| ()), Ok(()));
+            assert_eq!(second.with_masked(|_| ()), Ok(()));
+            drop(first);
+            assert_eq!(second.with_masked(|idle| idle.0.load(Relaxed)), Ok(1));
+            drop(second);
+            assert_eq!(dropped.load(Relaxed), 2);
+            Ok(())
+        })
+    }
+
+    #[test]
     fn vectors_are_not_freed_while_they_have_a_handler() -> Result {
         each_device_with_line(|dev, vectors| {
             let handler = Idle(Arc::new(Atomic::new(0), GFP_KERNEL)?);
