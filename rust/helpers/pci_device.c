@@ -16,4 +16,17 @@ __rust_helper bool rust_helper_pci_errors_are_locked(void)
 {
 	return !xen_pv_domain();
 }
+
+/*
+ * Unlike pci_clear_master(), this leaves what C has recorded of the device as it is, which
+ * may be changed only with the lock of the device.
+ */
+__rust_helper void rust_helper_pci_device_clear_master(struct pci_dev *dev)
+{
+	u16 command;
+
+	if (!pci_read_config_word(dev, PCI_COMMAND, &command))
+		pci_write_config_word(dev, PCI_COMMAND,
+				      command & ~PCI_COMMAND_MASTER);
+}
 #endif
