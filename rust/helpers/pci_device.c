@@ -17,6 +17,16 @@ __rust_helper bool rust_helper_pci_errors_are_locked(void)
 	return !xen_pv_domain();
 }
 
+__rust_helper void rust_helper_pci_device_lock(struct pci_dev *dev)
+{
+	device_lock(&dev->dev);
+}
+
+__rust_helper void rust_helper_pci_device_unlock(struct pci_dev *dev)
+{
+	device_unlock(&dev->dev);
+}
+
 /*
  * Unlike pci_clear_master(), this leaves what C has recorded of the device as it is, which
  * may be changed only with the lock of the device.

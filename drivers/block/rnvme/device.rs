@@ -9,11 +9,17 @@ use kernel::{
     new_mutex,
     pci::{
         self,
-        adapter::Driver,
+        adapter::{
+            Driver,
+            LockedWork, //
+        },
         Class, //
     },
     prelude::*,
-    sync::Mutex, //
+    sync::{
+        Arc,
+        Mutex, //
+    }, //
 };
 
 /// The driver, side by side with C's.
@@ -39,6 +45,7 @@ impl Driver for Nvme {
     fn probe<'bound>(
         dev: &'bound pci::Device<Core<'_>>,
         _info: Option<&'bound ()>,
+        _work: Arc<LockedWork<Self>>,
     ) -> impl PinInit<Data<'bound>, Error> + 'bound {
         let controller = || {
             // A user may give any device to the driver.

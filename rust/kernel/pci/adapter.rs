@@ -29,7 +29,26 @@ use crate::{
         IdTable, //
     },
     prelude::*,
+    static_lock_class,
+    sync::{
+        aref::ARef,
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    },
     types::Opaque,
+    until_unbind::{
+        Release,
+        UntilUnbind, //
+    },
+    workqueue::{
+        self,
+        impl_has_work,
+        Work,
+        WorkItem, //
+    },
     ThisModule, //
 };
 use core::marker::PhantomData;
@@ -81,7 +100,8 @@ pub enum Recovery {
 /// ```
 /// use kernel::{
 ///     device::Core,
-///     pci::{self, adapter::Driver},
+///     pci::{self, adapter::{Driver, LockedWork}},
+///     sync::Arc,
 /// };
 ///
 /// struct Example;
@@ -99,6 +119,7 @@ pub enum Recovery {
 ///     fn probe<'bound>(
 ///         dev: &'bound pci::Device<Core<'_>>,
 ///         _info: Option<&'bound ()>,
+///         _work: Arc<LockedWork<Self>>,
 ///     ) -> impl PinInit<Data<'bound>, Error> + 'bound {
 ///         dev.set_master();
 ///         Ok::<_, Error>(Data("example"))
@@ -110,7 +131,7 @@ pub enum Recovery {
 /// }
 /// ```
 #[vtable]
-pub trait Driver {
+pub trait Driver: Sized + 'static {
     /// What the table tells of a device.
     type IdInfo: 'static;
 
@@ -128,6 +149,7 @@ pub trait Driver {
     fn probe<'bound>(
         dev: &'bound Device<Core<'_>>,
         info: Option<&'bound Self::IdInfo>,
+        work: Arc<LockedWork<Self>>,
     ) -> impl PinInit<Self::Data<'bound>, Error> + 'bound;
 
     /// Stops the device before the data is dropped.
@@ -153,6 +175,11 @@ pub trait Driver {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 
+    /// Does what a [`LockedWork`] was queued for.
+    fn work<'bound>(dev: &'bound Device<Core<'_>>, this: Pin<&Self::Data<'bound>>) {
+        let _ = (dev, this);
+    }
+
     /// Is told of an error. A driver without this callback is not asked for any other of errors.
     fn error_detected<'bound>(
         dev: &'bound Device<Core<'_>>,
@@ -176,6 +203,110 @@ pub trait Driver {
     fn resume<'bound>(dev: &'bound Device<Core<'_>>, this: Pin<&Self::Data<'bound>>) {
         let _ = (dev, this);
         build_error!(VTABLE_DEFAULT_ERROR)
+    }
+}
+
+/// Asks for [`Driver::work`] for one device. [`Driver::probe`] gets it.
+///
+/// The work is done by a worker, which waits for the lock of the device. It is not done once the
+/// driver was unbound, and the unbinding does not wait for it. So it may be asked for anywhere, also
+/// where a task that holds the lock waits for the caller.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::{
+///     pci::adapter::{Driver, LockedWork},
+///     sync::Arc,
+/// };
+///
+/// /// Has a device reset by its driver, for example in a handler of timeouts.
+/// fn reset<T: Driver>(work: &Arc<LockedWork<T>>) {
+///     work.queue();
+/// }
+/// ```
+///
+/// # Invariants
+///
+/// While `is_bound` of the binding is true, and the lock of the device is held by a task that is not
+/// in a callback of the driver, `T` is bound to `dev`.
+#[pin_data]
+pub struct LockedWork<T: Driver> {
+    #[pin]
+    work: Work<Self>,
+    dev: ARef<Device>,
+    binding: UntilUnbind<Binding>,
+    _driver: PhantomData<fn(T)>,
+    /// Last: keeps the module that contains the code of `T` until the worker is done.
+    _pin: ModulePin,
+}
+
+/// Whether a driver is bound.
+struct Binding {
+    is_bound: Atomic<bool>,
+}
+
+impl Release for Binding {
+    fn release(&self) {
+        self.is_bound.store(false, Relaxed);
+    }
+}
+
+/// The name of a lock class, which has a single address although the code that uses it is generic.
+static WORK_NAME: &CStr = c"pci_locked_work";
+
+impl_has_work! {
+    impl{T: Driver} HasWork<Self> for LockedWork<T> { self.work }
+}
+
+impl<T: Driver> LockedWork<T> {
+    /// Makes the work for a device.
+    ///
+    /// # Safety
+    ///
+    /// `T` must be about to be bound to `dev`.
+    unsafe fn new(dev: &Device<Core<'_>>) -> Result<Arc<Self>> {
+        let binding = Arc::new(
+            Binding {
+                is_bound: Atomic::new(true),
+            },
+            GFP_KERNEL,
+        )?;
+        let binding = UntilUnbind::new(dev.as_ref(), binding, ModulePin::of_this_code()?)?;
+        Arc::pin_init(
+            // INVARIANT: By the safety requirement. C holds the lock until `T` is bound, or the
+            // binding was released.
+            try_pin_init!(Self {
+                work <- Work::new(WORK_NAME, static_lock_class!()),
+                dev: dev.into(),
+                binding,
+                _driver: PhantomData,
+                _pin: ModulePin::of_this_code()?,
+            }? Error),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Has the work done once more, unless it is about to begin anyway. Never sleeps.
+    pub fn queue(self: &Arc<Self>) {
+        let _ = workqueue::system_unbound().enqueue(self.clone());
+    }
+}
+
+impl<T: Driver> WorkItem for LockedWork<T> {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        let dev: &Device = &this.dev;
+        let raw: *mut bindings::pci_dev = core::ptr::from_ref(dev).cast_mut().cast();
+        // SAFETY: The device is valid.
+        unsafe { bindings::pci_device_lock(raw) };
+        if this.binding.resource().is_bound.load(Relaxed) {
+            // SAFETY: The lock is held, and by the type invariant, the driver is bound.
+            unsafe { Adapter::<T>::with_data(raw, |dev, data| T::work(dev, data)) };
+        }
+        // SAFETY: It was locked above.
+        unsafe { bindings::pci_device_unlock(raw) };
     }
 }
 
@@ -343,7 +474,9 @@ impl<T: Driver> Adapter<T> {
                 unsafe { disable_device(raw.cast()) };
                 return Err(error);
             }
-            if let Err(error) = dev.as_ref().set_drvdata(T::probe(dev, info)) {
+            // SAFETY: By the safety requirements.
+            let work = unsafe { LockedWork::new(dev) }?;
+            if let Err(error) = dev.as_ref().set_drvdata(T::probe(dev, info, work)) {
                 bus_master::clear(dev);
                 return Err(error);
             }
