@@ -193,6 +193,7 @@ pub use self::{
         QueueContext,
     },
     cpu_map::{
+        possible_cpus,
         CpuMap,
         CpuMaps, //
     },

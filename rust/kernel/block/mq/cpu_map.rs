@@ -17,8 +17,18 @@ use crate::{
     prelude::*,
 };
 
-/// Returns the number of CPUs that can be online at the same time.
-pub(super) fn possible_cpus() -> u32 {
+/// Returns the number of CPUs that can be online at the same time: C's `num_possible_cpus()`.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::block::mq::{possible_cpus, QueueCounts};
+///
+/// // A hardware queue for each CPU.
+/// let counts = QueueCounts { default: possible_cpus(), ..QueueCounts::default() };
+/// assert!(counts.default > 0);
+/// ```
+pub fn possible_cpus() -> u32 {
     // SAFETY: The helper reads a number.
     unsafe { bindings::blk_possible_cpus() }
 }
