@@ -22,6 +22,7 @@
 //! That request is in the table: a device can always return wrong data.
 
 use super::{
+    MappedRequest,
     Operations,
     Request,
     StartedRequest,
@@ -73,6 +74,15 @@ pub trait InFlight: Send + 'static {
 }
 
 impl<T: Operations> InFlight for StartedRequest<T> {
+    type Driver = T;
+
+    #[inline]
+    fn request(&self) -> &Request<T> {
+        self
+    }
+}
+
+impl<T: Operations> InFlight for MappedRequest<T> {
     type Driver = T;
 
     #[inline]
