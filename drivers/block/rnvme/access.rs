@@ -27,6 +27,7 @@ use kernel::{
     },
     prelude::*,
     sync::{
+        aref::ARef,
         rcu,
         Arc, //
     },
@@ -37,14 +38,14 @@ use kernel::{
 const INTERVAL: Delta = Delta::from_millis(2);
 
 /// The registers of a controller that this driver supports.
-pub(crate) struct Registers<'bound> {
-    dev: &'bound pci::Device<Bound>,
+pub(crate) struct Registers {
+    dev: ARef<pci::Device>,
     bar: Arc<BoundBar>,
     capabilities: Capabilities,
 }
 
 /// Says why a controller is refused.
-fn refuse(dev: &pci::Device<Bound>, unsupported: Unsupported) -> Error {
+fn refuse(dev: &pci::Device, unsupported: Unsupported) -> Error {
     dev_err!(dev, "not supported: {}\n", unsupported.reason());
     ENODEV
 }
@@ -55,15 +56,15 @@ fn read(bar: &BoundBar, at: usize) -> Result<u32> {
 }
 
 /// Reads what a controller can do, and refuses one that this driver cannot work with.
-fn capabilities(dev: &pci::Device<Bound>, bar: &BoundBar) -> Result<Capabilities> {
+fn capabilities(dev: &pci::Device, bar: &BoundBar) -> Result<Capabilities> {
     let low = read(bar, offset::CAP)?;
     let high = read(bar, offset::CAP + 4)?;
     let cap = u64::from(high) << 32 | u64::from(low);
     Capabilities::parse(cap).map_err(|unsupported| refuse(dev, unsupported))
 }
 
-impl<'bound> Registers<'bound> {
-    pub(crate) fn new(dev: &'bound pci::Device<Bound>) -> Result<Self> {
+impl Registers {
+    pub(crate) fn new(dev: &pci::Device<Bound>) -> Result<Self> {
         let bar = BoundBar::map(dev, 0, c"rnvme")?;
         if Status(read(&bar, offset::CSTS)?).is_gone() {
             return Err(refuse(dev, Unsupported::Gone));
@@ -74,15 +75,20 @@ impl<'bound> Registers<'bound> {
             .doorbell(0, Side::Completion, bar.len())
             .map_err(|unsupported| refuse(dev, unsupported))?;
         Ok(Self {
-            dev,
+            dev: dev.into(),
             bar,
             capabilities,
         })
     }
 
-    /// Returns the device.
-    pub(crate) fn device(&self) -> &'bound pci::Device<Bound> {
-        self.dev
+    /// Returns the device, which may not be bound any more.
+    pub(crate) fn device(&self) -> &pci::Device {
+        &self.dev
+    }
+
+    /// Returns the most entries that an I/O queue may have: 2 to 65,536.
+    pub(crate) fn queue_entries(&self) -> u32 {
+        self.capabilities.queue_entries()
     }
 
     fn read(&self, at: usize) -> Result<u32> {
@@ -194,7 +200,7 @@ impl<'bound> Registers<'bound> {
         self.write64(offset::ACQ, addresses.1)?;
         self.write(offset::CC, configuration.disabled())?;
         // What is written here may change what CAP says of the time.
-        let timeout = self.ready_timeout(capabilities(self.dev, &self.bar)?)?;
+        let timeout = self.ready_timeout(capabilities(&self.dev, &self.bar)?)?;
         self.write(offset::CC, configuration.enabled())?;
         self.wait(budget, timeout, |status| {
             status.is_ready() || status.is_fatal()

@@ -4,39 +4,66 @@
 
 use super::{
     access::Registers,
-    admin_queue::{
+    admin::{
         self,
         AdminQueue, //
     },
     budget::Budget,
-    identify::{
-        active_list::ActiveList,
-        controller::{
-            self,
-            MAX_NAMESPACES, //
-        },
-        descriptors::Identifiers,
-        namespace::Namespace,
-        Answer, //
+    command::{
+        granted_queues,
+        AdminCommand,
+        Identify,
+        NewQueue, //
     },
-    queue_entry::Identify,
+    identify::controller,
+    instance::Instance,
+    io_queue::{
+        InFlightIo,
+        Io,
+        Pools,
+        Shared, //
+    },
+    link::{
+        Link,
+        ResetRequest,
+        State, //
+    },
+    namespaces::{
+        Namespaces,
+        Source, //
+    },
+    params,
+    queue_pair::{
+        QueueOptions,
+        QueuePair, //
+    },
     registers::{
         Unsupported,
-        Version,
         CQ_ENTRY_SHIFT,
-        MAX_READY_TIMEOUT,
-        PAGE_SIZE,
         SQ_ENTRY_SHIFT, //
     },
 };
 use kernel::{
+    block::{
+        gendisk::Parent,
+        mq::{
+            memalloc_noio,
+            possible_cpus,
+            CpuMap,
+            CpuMaps,
+            QueueCounts,
+            TagSet,
+            TagSetOptions, //
+        }, //
+    },
     device::Core,
-    dma::pool::{
-        DmaBlock,
-        DmaPool, //
+    dma::{
+        bound::DmaDevice,
+        pool::DmaPool, //
     },
     pci::{
         self,
+        bus_master::BusMaster,
         vectors::{
             IrqKinds,
             IrqVectors,
@@ -44,120 +71,367 @@ use kernel::{
         },
     },
     prelude::*,
+    str::CString,
     sync::Arc,
     time::Delta, //
 };
 
-/// The most time until a controller is enabled, and has said all that it is asked.
+/// The most time until a controller is enabled, and has its queues.
 const ENABLE_LIMIT: Delta = Delta::from_secs(180);
-
-/// For how long to wait for a shutdown if the controller does not say, in milliseconds.
-const SHUTDOWN_TIMEOUT: u32 = 5000;
 
 /// The most time that a controller gets for a shutdown, whatever it says, in milliseconds.
 const MAX_SHUTDOWN_TIMEOUT: u32 = 60_000;
 
-/// The words of 64 bits that a page consists of.
-const PAGE_WORDS: usize = PAGE_SIZE / 8;
-
-/// What an enabled controller accesses.
-struct Memory {
-    admin: AdminQueue,
-    page: DmaBlock<u64, PAGE_WORDS>,
-    _pool: DmaPool<u64, PAGE_WORDS>,
-}
+/// How many long lists of pages there are for each I/O queue.
+const LONG_LISTS: usize = 32;
 
 /// A controller that the driver is bound to.
 ///
-/// It is disabled before it is dropped, for which the lock of the device is needed.
-pub(crate) struct Controller<'bound> {
-    registers: Registers<'bound>,
-    /// There while the controller is enabled. It is freed when the controller is not allowed to
-    /// access memory any more.
-    memory: Option<Memory>,
+/// It is stopped before it is dropped, for which the lock of the device is needed.
+pub(crate) struct Controller {
+    /// First: removing a disk needs all that follows.
+    namespaces: Option<Arc<Namespaces>>,
+    tags: Option<Arc<TagSet<Io>>>,
+    shared: Option<Arc<Shared>>,
+    admin: Arc<AdminQueue>,
+    link: Arc<Link>,
+    dma: Arc<DmaDevice>,
+    /// There while the controller is enabled.
     vectors: Option<Arc<IrqVectors>>,
+    identity: Option<controller::Controller>,
     shutdown_timeout: u32,
-    is_shut_down: bool,
+    instance: Instance,
 }
 
-impl<'bound> Controller<'bound> {
-    /// Enables a controller, and logs what it says about itself.
-    pub(crate) fn new(dev: &'bound pci::Device<Core<'_>>) -> Result<Self> {
+impl Controller {
+    /// Enables a controller, and makes disks of its namespaces.
+    ///
+    /// `reset` asks for [`Self::reset`].
+    pub(crate) fn new(dev: &pci::Device<Core<'_>>, reset: Arc<dyn ResetRequest>) -> Result<Self> {
+        let registers = Registers::new(dev)?;
+        let link = Link::new(registers, BusMaster::new(dev)?, reset);
+        let link = Arc::pin_init(link, GFP_KERNEL)?;
+        let dma = DmaDevice::new(dev.as_ref())?;
+        let admin = Arc::new(AdminQueue::new(link.clone(), dma.clone())?, GFP_KERNEL)?;
+        link.add(admin.pair().clone())?;
         let mut this = Self {
-            registers: Registers::new(dev)?,
-            memory: None,
+            namespaces: None,
+            tags: None,
+            shared: None,
+            admin,
+            link,
+            dma,
             vectors: None,
-            shutdown_timeout: SHUTDOWN_TIMEOUT,
-            is_shut_down: false,
+            identity: None,
+            shutdown_timeout: params::shutdown_timeout(),
+            instance: Instance::new()?,
         };
         this.enable(dev)?;
+        if let Err(error) = this.look_for_namespaces(dev) {
+            this.remove_disks();
+            this.shut_down(dev);
+            return Err(error);
+        }
         Ok(this)
     }
 
-    /// Enables the controller, and logs what it says about itself. After an error it is disabled.
+    /// Begins to look for namespaces, of which disks are made.
+    fn look_for_namespaces(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
+        let (Some(identity), Some(shared), Some(tags)) = (self.identity, &self.shared, &self.tags)
+        else {
+            return Ok(());
+        };
+        let namespaces = Namespaces::new(Source {
+            admin: self.admin.clone(),
+            shared: shared.clone(),
+            tags: tags.clone(),
+            dma: self.dma.clone(),
+            parent: Parent::new(dev.as_ref())?,
+            instance: self.instance.number(),
+            identity,
+            version: self.link.registers.version()?,
+        })?;
+        namespaces.scan();
+        self.namespaces = Some(namespaces);
+        Ok(())
+    }
+
+    /// Lets failures be handled by a reset from now on. Before, that would wait for the lock of the
+    /// device, which is held by the task that waits for the commands.
+    fn go_live(&self) -> Result {
+        // A command may have timed out before.
+        if self.link.change(State::Live) {
+            Ok(())
+        } else {
+            Err(EIO)
+        }
+    }
+
+    /// Resets a controller that has failed.
+    pub(crate) fn reset(&mut self, dev: &pci::Device<Core<'_>>) {
+        if self.link.state() != State::Resetting {
+            return;
+        }
+        dev_warn!(dev, "the controller is being reset\n");
+        self.release(dev);
+        if let Err(error) = self.enable(dev) {
+            dev_err!(dev, "not enabled after a reset: {error:?}\n");
+        }
+    }
+
+    /// Enables the controller, and lets requests in. After an error it is stopped, and requests
+    /// fail.
     ///
-    /// Does nothing once it was shut down: a machine that is shutting down may still reset it.
+    /// Does nothing if it is not used any more: a machine that is shutting down may still reset it.
     pub(crate) fn enable(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
-        if self.is_shut_down {
+        if !self.link.change(State::Starting) {
             return Ok(());
         }
-        let result = self.try_enable(dev);
+        let result = self.start(dev).and_then(|()| self.go_live());
         if result.is_err() {
-            self.disable(dev);
+            self.link.fail();
+            self.release(dev);
         }
         result
     }
 
-    fn try_enable(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
+    /// Enables the controller, and creates its queues.
+    ///
+    /// Memory is allocated in NOIO scopes: to reclaim it may need the disks of this controller.
+    fn start(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
         let budget = Budget::killable(ENABLE_LIMIT);
-        self.registers.disable(&budget)?;
-        let vectors = self.vectors.insert(IrqVectors::new(
+        self.link.registers.disable(&budget)?;
+        let vectors = self.allocate_vectors(dev, 0)?;
+        let options = QueueOptions {
             dev,
-            VectorRequest {
-                min: 1,
-                max: 1,
-                kinds: IrqKinds::All,
-                before: 1,
-                sets: &[],
-            },
-        )?);
-        let pool = DmaPool::new(dev.as_ref(), 1)?;
-        let memory = self.memory.insert(Memory {
-            admin: AdminQueue::new(dev, vectors, &self.registers)?,
-            page: pool.take().ok_or(ENOMEM)?,
-            _pool: pool,
-        });
+            registers: &self.link.registers,
+            vectors: &vectors,
+            vector: Some(0),
+            name: c"rnvme_admin",
+            id: 0,
+            entries: admin::ENTRIES,
+        };
+        let addresses = memalloc_noio(|| self.admin.pair().prepare(&options))?;
+        // They are allocated anew when the number of I/O queues is known.
+        drop(vectors);
         // Not before: firmware may have left the controller enabled, with memory of its own.
         dev.set_master();
-        let addresses = memory.admin.addresses();
-        self.registers
-            .enable(&budget, admin_queue::ENTRIES, addresses)?;
-        self.identify(&budget)
+        self.link
+            .registers
+            .enable(&budget, admin::ENTRIES, addresses)?;
+        self.admin.pair().open();
+        self.identify(dev)?;
+        self.create_queues(dev)
     }
 
-    /// Stops the controller, and frees its memory, its interrupt.
-    pub(crate) fn disable(&mut self, dev: &pci::Device<Core<'_>>) {
-        if self.memory.is_some() {
-            let limit = Delta::from_millis(MAX_READY_TIMEOUT.into());
-            if let Err(error) = self.registers.disable(&Budget::killable(limit)) {
-                dev_err!(dev, "the controller does not stop: {error:?}\n");
+    /// Allocates interrupt vectors: one for the admin queue, and at most so many for I/O queues.
+    fn allocate_vectors(
+        &mut self,
+        dev: &pci::Device<Core<'_>>,
+        most: u32,
+    ) -> Result<Arc<IrqVectors>> {
+        let (write, _) = params::special_queues();
+        let sets = [write, u32::MAX];
+        let request = VectorRequest {
+            min: 1,
+            max: 1 + most,
+            kinds: IrqKinds::All,
+            before: 1,
+            sets: if write > 0 { &sets } else { &[] },
+        };
+        let vectors = memalloc_noio(|| IrqVectors::new(dev, request))?;
+        self.vectors = Some(vectors.clone());
+        Ok(vectors)
+    }
+
+    /// Creates the I/O queues: as many as there are CPUs, and those that the parameters ask for, or
+    /// as the controller and its vectors allow.
+    fn create_queues(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
+        let (write, poll) = params::special_queues();
+        let most = (possible_cpus() + write + poll).min(u32::from(u16::MAX) - 1) as u16;
+        let (answer, _) = self
+            .admin
+            .execute(AdminCommand::SetQueueCount(most), None)?;
+        if !answer.status.is_success() {
+            let code = answer.status.code();
+            dev_warn!(dev, "no I/O queues: status {code:#x}\n");
+            return Ok(());
+        }
+        let granted = u32::from(granted_queues(most, answer.result));
+        // One queue is not polled.
+        let poll = poll.min(granted - 1);
+        let queue = self.admin.pair().detach().ok_or(EIO)?;
+        if let Some(vectors) = self.vectors.take() {
+            IrqVectors::free(vectors, dev)?;
+        }
+        let vectors = self.allocate_vectors(dev, granted - poll)?;
+        let link = self.link.clone();
+        let mut options = QueueOptions {
+            dev,
+            registers: &link.registers,
+            vectors: &vectors,
+            vector: Some(0),
+            name: c"rnvme_admin",
+            id: 0,
+            entries: admin::ENTRIES,
+        };
+        memalloc_noio(|| self.admin.pair().attach(&options, queue))?;
+        let [default, read, ..] = vectors.sets();
+        let counts = QueueCounts {
+            // A single vector is for all queues.
+            default: default.max(1),
+            read,
+            poll,
+        };
+        let shared = self.shared(dev, counts, &vectors)?;
+        options.entries = self.entries();
+        let interrupting = counts.default + counts.read;
+        for (index, pair) in (0..).zip(shared.pairs.iter()) {
+            let vector = (index < interrupting).then(|| (index + 1).min(vectors.len() - 1));
+            self.create_queue(pair, index as u16 + 1, QueueOptions { vector, ..options })?;
+        }
+        for pair in &shared.pairs {
+            pair.open();
+        }
+        Ok(())
+    }
+
+    /// Creates an I/O queue.
+    fn create_queue(
+        &self,
+        pair: &QueuePair<InFlightIo>,
+        id: u16,
+        options: QueueOptions<'_>,
+    ) -> Result {
+        let (submission, completion) = memalloc_noio(|| {
+            let name = CString::try_from_fmt(fmt!("rnvme{}q{id}", self.instance.number()))?;
+            pair.prepare(&QueueOptions {
+                name: &name,
+                id,
+                ..options
+            })
+        })?;
+        let new = |address| NewQueue {
+            id,
+            entries: options.entries.into(),
+            address,
+        };
+        // At most the number of vectors of a device.
+        let vector = options.vector.map(|vector| vector as u16);
+        for command in [
+            AdminCommand::CreateCompletionQueue(new(completion), vector),
+            AdminCommand::CreateSubmissionQueue(new(submission)),
+        ] {
+            let (answer, _) = self.admin.execute(command, None)?;
+            if !answer.status.is_success() {
+                let code = answer.status.code();
+                dev_err!(
+                    options.dev,
+                    "queue {id} was not created: status {code:#x}\n"
+                );
+                return Err(EIO);
             }
         }
+        Ok(())
+    }
+
+    /// Returns the number of entries of an I/O queue: 2 to 4095.
+    fn entries(&self) -> u16 {
+        let most = self.link.registers.queue_entries();
+        most.min(params::queue_entries().into()) as u16
+    }
+
+    /// Returns what the namespaces share, which is made when the number of queues is known.
+    fn shared(
+        &mut self,
+        dev: &pci::Device<Core<'_>>,
+        counts: QueueCounts,
+        vectors: &IrqVectors,
+    ) -> Result<Arc<Shared>> {
+        if let (Some(shared), Some(tags)) = (&self.shared, &self.tags) {
+            if tags.queue_counts() != counts {
+                dev_err!(
+                    dev,
+                    "the controller does not have as many queues any more\n"
+                );
+                return Err(ENODEV);
+            }
+            return Ok(shared.clone());
+        }
+        let (count, depth) = (counts.total().ok_or(EINVAL)?, self.entries() - 1);
+        let queues = count as usize;
+        let mut pairs = KVec::with_capacity(queues, GFP_KERNEL)?;
+        for _ in 0..count {
+            let pair = QueuePair::new()?;
+            self.link.add(pair.clone())?;
+            pairs.push_within_capacity(pair)?;
+        }
+        let delays = self.identity.as_ref().map_or([0; 3], |it| it.retry_delays);
+        let shared = Arc::new(
+            Shared {
+                link: self.link.clone(),
+                pairs,
+                pools: Pools {
+                    short: DmaPool::new(dev.as_ref(), queues * usize::from(depth))?,
+                    long: DmaPool::new(dev.as_ref(), queues * LONG_LISTS)?,
+                },
+                retry_delays: delays.map(|delay| Delta::from_millis(delay.into())),
+            },
+            GFP_KERNEL,
+        )?;
+        let options = TagSetOptions {
+            queues: counts,
+            depth: depth.into(),
+            timeout: Some(params::io_timeout()),
+            ..TagSetOptions::default()
+        };
+        let map = |count, first| -> Result<Option<CpuMap>> {
+            if count == 0 {
+                return Ok(None);
+            }
+            CpuMap::new(count, |queue| vectors.affinity(first + queue)).map(Some)
+        };
+        let maps = CpuMaps {
+            default: map(counts.default, 1)?,
+            read: map(counts.read, 1 + counts.default)?,
+        };
+        self.tags = Some(TagSet::with_cpu_maps(options, maps, Ok(shared.clone()))?);
+        self.shared = Some(shared.clone());
+        Ok(shared)
+    }
+
+    /// Stops the controller before it is reset. Requests wait until it is enabled again.
+    pub(crate) fn disable(&mut self, dev: &pci::Device<Core<'_>>) {
+        self.link.pause();
         self.release(dev);
     }
 
-    /// Tells the controller that it will lose its power, and frees its memory, its interrupt.
+    /// Removes the disks.
+    pub(crate) fn remove_disks(&mut self) {
+        self.link.retire();
+        if self.link.registers.check_alive().is_err() {
+            // Their requests end at once.
+            self.link.fail();
+        }
+        if let Some(namespaces) = self.namespaces.take() {
+            namespaces.remove();
+        }
+    }
+
+    /// Tells the controller that it will lose its power, and frees what it uses.
     pub(crate) fn shut_down(&mut self, dev: &pci::Device<Core<'_>>) {
-        self.is_shut_down = true;
-        if self.memory.is_some() {
+        self.link.retire();
+        if self.vectors.is_some() {
             let limit = Delta::from_millis(MAX_SHUTDOWN_TIMEOUT.into());
             let shutdown = self
+                .link
                 .registers
                 .announce_shutdown(&Budget::uninterrupted(limit), self.shutdown_timeout);
             if let Err(error) = shutdown {
                 dev_warn!(dev, "the shutdown is not complete: {error:?}\n");
             }
         }
+        self.link.give_up();
         self.release(dev);
     }
 
@@ -165,114 +439,51 @@ impl<'bound> Controller<'bound> {
     fn release(&mut self, dev: &pci::Device<Core<'_>>) {
         // That it says to have stopped is no proof.
         pci::bus_master::clear(dev);
-        if let Some(memory) = self.memory.take() {
-            let stray = memory.admin.stray();
-            if stray > 0 {
-                dev_warn!(dev, "{stray} completions were of no command\n");
-            }
+        let stray = self.admin.pair().stray();
+        if stray > 0 {
+            dev_warn!(dev, "{stray} completions were of no command\n");
         }
+        self.link.free();
         if let Some(vectors) = self.vectors.take() {
             if let Err(error) = IrqVectors::free(vectors, dev) {
-                dev_err!(dev, "the interrupt is not free: {error:?}\n");
+                dev_err!(dev, "the interrupts are not free: {error:?}\n");
             }
         }
     }
 
-    /// Asks the controller, and returns a copy of its answer; [`None`] if it refuses to answer.
-    fn ask(&mut self, budget: &Budget, what: Identify) -> Result<Option<KBox<Answer>>> {
-        let memory = self.memory.as_mut().ok_or(ENODEV)?;
-        let to = memory.page.address();
-        let completion = memory
-            .admin
-            .execute(&self.registers, budget, |cid| what.entry(cid, to))?;
+    /// Asks the controller about itself.
+    fn identify(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
+        let (completion, answer) = self.admin.identify(Identify::Controller)?;
         if !completion.status.is_success() {
             let code = completion.status.code();
-            dev_warn!(
-                self.registers.device(),
-                "{what:?} failed: status {code:#x}\n"
+            dev_err!(
+                dev,
+                "the controller does not identify itself: status {code:#x}\n"
             );
-            return Ok(None);
+            return Err(EIO);
         }
-        let mut answer: KBox<Answer> = KBox::init(pin_init::init_zeroed(), GFP_KERNEL)?;
-        for (index, bytes) in answer.chunks_exact_mut(8).enumerate() {
-            bytes.copy_from_slice(&memory.page.read(index)?.to_ne_bytes());
-        }
-        Ok(Some(answer))
-    }
-
-    fn identify(&mut self, budget: &Budget) -> Result {
-        let dev = self.registers.device();
-        let answer = self.ask(budget, Identify::Controller)?.ok_or(EIO)?;
-        let Some(found) = controller::Controller::parse(&answer, SQ_ENTRY_SHIFT, CQ_ENTRY_SHIFT)
-        else {
+        let answer = answer.ok_or(EIO)?;
+        let parsed = answer.first_chunk().and_then(|answer| {
+            controller::Controller::parse(answer, SQ_ENTRY_SHIFT, CQ_ENTRY_SHIFT)
+        });
+        let Some(found) = parsed else {
             dev_err!(dev, "not supported: {}\n", Unsupported::EntrySize.reason());
             return Err(ENODEV);
         };
         if found.shutdown_timeout > 0 {
             self.shutdown_timeout = found.shutdown_timeout.min(MAX_SHUTDOWN_TIMEOUT);
         }
-        dev_info!(
-            dev,
-            "model {}, serial {}, firmware {}, transfers of {} KiB\n",
-            found.model.as_str(),
-            found.serial.as_str(),
-            found.firmware.as_str(),
-            found.max_transfer >> 10
-        );
-        let version = self.registers.version()?;
-        let mut list = ActiveList::new(found.max_namespaces);
-        // Older controllers have no list.
-        while version.is_at_least(1, 1) {
-            let Some(answer) = self.ask(budget, Identify::ActiveList(list.after()))? else {
-                break;
-            };
-            if !list.walk(&answer, |nsid| {
-                self.identify_namespace(budget, nsid, version)
-            })? {
-                return Ok(());
-            }
-        }
-        let last = found.highest_nsid.min(MAX_NAMESPACES);
-        (list.after() + 1..=last)
-            .try_for_each(|nsid| self.identify_namespace(budget, nsid, version))
-    }
-
-    /// Logs what there is to know of a namespace. One that is gone meanwhile is left out.
-    fn identify_namespace(&mut self, budget: &Budget, nsid: u32, version: Version) -> Result {
-        let dev = self.registers.device();
-        let Some(answer) = self.ask(budget, Identify::Namespace(nsid))? else {
-            return Ok(());
-        };
-        match Namespace::parse(&answer) {
-            Ok(namespace) => dev_info!(
-                dev,
-                "namespace {nsid}: {} sectors, blocks of {} bytes\n",
-                namespace.sectors,
-                1u32 << namespace.block_shift
-            ),
-            Err(unusable) => {
-                dev_info!(
-                    dev,
-                    "namespace {nsid} is not usable: {}\n",
-                    unusable.reason()
-                );
-                return Ok(());
-            }
-        }
-        // Older controllers do not know the question.
-        if !version.is_at_least(1, 3) {
-            return Ok(());
-        }
-        let Some(answer) = self.ask(budget, Identify::Descriptors(nsid))? else {
-            return Ok(());
-        };
-        if let Some(uuid) = Identifiers::parse(&answer).uuid {
+        if self.identity.is_none() {
             dev_info!(
                 dev,
-                "namespace {nsid}: uuid {:032x}\n",
-                u128::from_be_bytes(uuid)
+                "model {}, serial {}, firmware {}, transfers of {} KiB\n",
+                found.model.as_str(),
+                found.serial.as_str(),
+                found.firmware.as_str(),
+                found.max_transfer >> 10
             );
         }
+        self.identity = Some(found);
         Ok(())
     }
 }

@@ -2,7 +2,10 @@
 
 //! What the PCI bus asks of the driver.
 
-use super::controller::Controller;
+use super::{
+    controller::Controller,
+    link::ResetRequest, //
+};
 use kernel::{
     device::Core,
     dma::DmaMask,
@@ -30,27 +33,36 @@ kernel::pci_device_table!(TABLE, (), []);
 
 /// The data of a device that the driver is bound to.
 #[pin_data]
-pub(crate) struct Data<'bound> {
+pub(crate) struct Data {
     #[pin]
-    controller: Mutex<Controller<'bound>>,
+    controller: Mutex<Controller>,
+}
+
+/// Has the driver reset a controller.
+struct Reset(Arc<LockedWork<Nvme>>);
+
+impl ResetRequest for Reset {
+    fn request(&self) {
+        self.0.queue();
+    }
 }
 
 #[vtable]
 impl Driver for Nvme {
     type IdInfo = ();
-    type Data<'bound> = Data<'bound>;
+    type Data<'bound> = Data;
     const ID_TABLE: pci::IdTable<()> = &TABLE;
     const DMA_MASK: DmaMask = DmaMask::new::<64>();
 
     fn probe<'bound>(
         dev: &'bound pci::Device<Core<'_>>,
         _info: Option<&'bound ()>,
-        _work: Arc<LockedWork<Self>>,
-    ) -> impl PinInit<Data<'bound>, Error> + 'bound {
-        let controller = || {
+        work: Arc<LockedWork<Self>>,
+    ) -> impl PinInit<Data, Error> + 'bound {
+        let controller = move || {
             // A user may give any device to the driver.
             if dev.pci_class() == Class::STORAGE_EXPRESS {
-                Controller::new(dev)
+                Controller::new(dev, Arc::new(Reset(work), GFP_KERNEL)?)
             } else {
                 Err(ENODEV)
             }
@@ -61,19 +73,25 @@ impl Driver for Nvme {
         }? Error)
     }
 
-    fn unbind<'bound>(dev: &'bound pci::Device<Core<'_>>, this: Pin<&Data<'bound>>) {
+    fn unbind<'bound>(dev: &'bound pci::Device<Core<'_>>, this: Pin<&Data>) {
+        let mut controller = this.controller.lock();
+        controller.remove_disks();
+        controller.shut_down(dev);
+    }
+
+    fn shutdown<'bound>(dev: &'bound pci::Device<Core<'_>>, this: Pin<&Data>) {
         this.controller.lock().shut_down(dev);
     }
 
-    fn shutdown<'bound>(dev: &'bound pci::Device<Core<'_>>, this: Pin<&Data<'bound>>) {
-        this.controller.lock().shut_down(dev);
-    }
-
-    fn reset_prepare<'bound>(dev: &'bound pci::Device<Core<'_>>, this: Pin<&Data<'bound>>) {
+    fn reset_prepare<'bound>(dev: &'bound pci::Device<Core<'_>>, this: Pin<&Data>) {
         this.controller.lock().disable(dev);
     }
 
-    fn reset_done<'bound>(dev: &'bound pci::Device<Core<'_>>, this: Pin<&Data<'bound>>) {
+    fn work<'bound>(dev: &'bound pci::Device<Core<'_>>, this: Pin<&Data>) {
+        this.controller.lock().reset(dev);
+    }
+
+    fn reset_done<'bound>(dev: &'bound pci::Device<Core<'_>>, this: Pin<&Data>) {
         if let Err(error) = this.controller.lock().enable(dev) {
             dev_err!(dev, "not enabled after a reset: {error:?}\n");
         }

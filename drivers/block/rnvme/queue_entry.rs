@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The entries of queues.
+//! The entries of queues, as words.
 //!
 //! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
 
@@ -9,42 +9,6 @@ pub(crate) type SqEntry = [u64; 8];
 
 /// The words of an entry of a completion queue.
 pub(crate) type CqEntry = [u64; 2];
-
-/// What Identify is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Identify {
-    /// The namespace with that number.
-    Namespace(u32),
-    /// The controller itself.
-    Controller,
-    /// The namespaces with a higher number than that.
-    ActiveList(u32),
-    /// The identifiers of the namespace with that number.
-    Descriptors(u32),
-}
-
-impl Identify {
-    /// Returns the entry that has the answer put at the address `to`, which is that of a page.
-    pub(crate) fn entry(self, cid: u16, to: u64) -> SqEntry {
-        let (cns, nsid) = match self {
-            Self::Namespace(nsid) => (0, nsid),
-            Self::Controller => (1, 0),
-            Self::ActiveList(nsid) => (2, nsid),
-            Self::Descriptors(nsid) => (3, nsid),
-        };
-        const OPCODE: u64 = 0x06;
-        [
-            OPCODE | u64::from(cid) << 16 | u64::from(nsid) << 32,
-            0,
-            0,
-            to,
-            0,
-            cns,
-            0,
-            0,
-        ]
-    }
-}
 
 /// An entry of a completion queue, copied once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,18 +37,66 @@ impl Completion {
     }
 }
 
-/// How a command ended.
+/// How a command ended: the status field without the phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CommandStatus(u16);
+pub(crate) struct CommandStatus(pub(crate) u16);
 
 impl CommandStatus {
     /// Returns whether the command succeeded.
+    #[inline]
     pub(crate) fn is_success(self) -> bool {
         self.code() == 0
     }
 
     /// Returns the type and the code of the status: 11 bits.
+    #[inline]
     pub(crate) fn code(self) -> u16 {
         self.0 & 0x7ff
     }
+
+    /// Returns whether the same command would fail again.
+    pub(crate) fn is_final(self) -> bool {
+        self.0 & 1 << 14 != 0
+    }
+
+    /// Returns which of the controller's delays to wait for before a retry: 1 to 3, or 0 for none.
+    pub(crate) fn retry_delay(self) -> usize {
+        usize::from(self.0 >> 11 & 3)
+    }
+
+    /// Returns the class of the failure; [`None`] if the command succeeded.
+    pub(crate) fn failure(self) -> Option<Failure> {
+        Some(match self.code() {
+            0 => return None,
+            0x001 | 0x002 | 0x00b | 0x180 => Failure::NotSupported,
+            0x080 | 0x021 | 0x082 => Failure::Target,
+            0x081 => Failure::NoSpace,
+            0x083 => Failure::Reserved,
+            0x182 | 0x280 | 0x281 | 0x285..=0x287 => Failure::Medium,
+            0x282..=0x284 => Failure::Protection,
+            0x370 => Failure::Transport,
+            _ => Failure::Other,
+        })
+    }
+}
+
+/// The class of a failure, for which the block layer has a status each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The command, or an argument of it, is unknown to the controller.
+    NotSupported,
+    /// The controller cannot carry out the command.
+    Target,
+    /// There is no space left.
+    NoSpace,
+    /// Another host has reserved the namespace.
+    Reserved,
+    /// The medium failed.
+    Medium,
+    /// The check of protection information failed.
+    Protection,
+    /// The path to the controller failed.
+    Transport,
+    /// Anything else.
+    Other,
 }

@@ -29,9 +29,6 @@ pub(crate) mod offset {
     pub(crate) const DOORBELLS: usize = 0x1000;
 }
 
-/// The size of a page of the controller: CC.MPS is 0 in this driver.
-pub(crate) const PAGE_SIZE: usize = 4096;
-
 /// The size of an entry of a submission queue, as a power of two.
 pub(crate) const SQ_ENTRY_SHIFT: u8 = 6;
 

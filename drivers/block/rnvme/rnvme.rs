@@ -2,8 +2,7 @@
 
 //! A driver for NVM Express controllers without `unsafe`.
 //!
-//! It enables a controller, and logs what that says about itself and its namespaces. It makes no
-//! disks yet.
+//! It makes a disk of each namespace of a controller, with a queue pair for each CPU.
 //!
 //! The contract: no content of queue memory, answers or registers, in any order and at any time,
 //! makes the CPU touch memory that it does not own, complete a command twice, panic, or loop
@@ -13,13 +12,23 @@
 
 #![forbid(unsafe_code)]
 
-// From the bus to a controller.
+// From the bus to a controller and its disks.
 mod device;
 
 mod controller;
 
-// From a command to its completion.
-mod admin_queue;
+mod namespaces;
+
+mod instance;
+
+// From a request to its completion.
+mod io_queue;
+
+mod admin;
+
+mod link;
+
+mod queue_pair;
 
 mod completion_queue;
 
@@ -27,14 +36,18 @@ mod access;
 
 mod budget;
 
-// What controllers tell: pure files. Some of it is for disks, which do not exist yet.
-#[allow(dead_code)]
-mod identify;
+mod params;
 
-#[allow(dead_code)]
+// What is sent to controllers, and what they tell: pure files.
+mod command;
+
+mod prp;
+
 mod queue_entry;
 
-#[allow(dead_code)]
+#[allow(dead_code)] // Not all of it is used yet.
+mod identify;
+
 mod registers;
 
 use device::Nvme;
@@ -62,6 +75,7 @@ struct Rnvme {
 
 impl InPlaceModule for Rnvme {
     fn init(module: &'static ThisModule) -> impl PinInit<Self, Error> {
+        params::sanitize();
         try_pin_init!(Self {
             driver <- Registration::new(c"rnvme", module),
         })

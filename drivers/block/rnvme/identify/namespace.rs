@@ -107,6 +107,16 @@ impl Namespace {
     }
 }
 
+impl Namespace {
+    /// Returns whether nothing but the capacity differs.
+    pub(crate) fn differs_in_capacity_only(&self, other: &Self) -> bool {
+        Self {
+            sectors: self.sectors,
+            ..*other
+        } == *self
+    }
+}
+
 /// Returns the bytes of metadata and the block size, as a power of two, of the format in use.
 fn format(data: &Answer) -> Option<(u16, u32)> {
     let chosen = byte::<26>(data);

@@ -78,9 +78,10 @@ static int cut(uint64_t *random, struct iovec *pieces, int most, unsigned char *
 static const char *model(const char *path, size_t block, long operations, uint64_t random,
 			 size_t grain)
 {
-	enum { SIZE = 1 << 20, PIECES = 24, SLACK = 2 * PAGE + PIECES * 2 * 512 };
+	enum { SIZE = 1 << 20, PIECES = 24 };
 	const size_t most = block * 4 < 131072 ? 131072 : block * 4;
-	unsigned char *shadow = alloc_pages(SIZE), *buffer = alloc_pages(most + SLACK);
+	const size_t slack = 2 * PAGE + PIECES * 2 * grain;
+	unsigned char *shadow = alloc_pages(SIZE), *buffer = alloc_pages(most + slack);
 	int fd = open_direct(path, O_RDWR);
 
 	for (long i = 0; i < operations; i++) {
@@ -93,7 +94,7 @@ static const char *model(const char *path, size_t block, long operations, uint64
 		bool writing = random_below(&random, 2);
 		ssize_t done;
 
-		memset(buffer, 0xee, most + SLACK);
+		memset(buffer, 0xee, most + slack);
 		if (writing)
 			for (b = 0; b < bytes; b++)
 				copy[b] = random_below(&random, 256);

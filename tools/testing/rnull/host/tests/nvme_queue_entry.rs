@@ -8,30 +8,7 @@ mod queue_entry;
 use proptest::prelude::*;
 use queue_entry::*;
 
-/// The bytes of an entry, as they are in memory.
-fn in_memory(entry: &[u64]) -> Vec<u8> {
-    entry.iter().flat_map(|word| word.to_le_bytes()).collect()
-}
-
 proptest! {
-    #[test]
-    fn identify(cid: u16, to: u64, nsid: u32) {
-        for (what, cns, nsid) in [
-            (Identify::Namespace(nsid), 0, nsid),
-            (Identify::Controller, 1, 0),
-            (Identify::ActiveList(nsid), 2, nsid),
-            (Identify::Descriptors(nsid), 3, nsid),
-        ] {
-            let mut expected = vec![0; 64];
-            expected[0] = 6;
-            expected[2..4].copy_from_slice(&cid.to_le_bytes());
-            expected[4..8].copy_from_slice(&nsid.to_le_bytes());
-            expected[24..32].copy_from_slice(&to.to_le_bytes());
-            expected[40] = cns;
-            prop_assert_eq!(in_memory(&what.entry(cid, to)), expected);
-        }
-    }
-
     #[test]
     fn completions(result: u32, queue: (u16, u16), cid: u16, phase: bool, status in 0..1u16 << 15) {
         let last = status << 1 | u16::from(phase);
@@ -50,5 +27,32 @@ proptest! {
         prop_assert_eq!(Completion::phase(word(8)), phase);
         prop_assert_eq!(completion.status.code(), status & 0x7ff);
         prop_assert_eq!(completion.status.is_success(), status & 0x7ff == 0);
+    }
+
+    #[test]
+    fn a_failure_says_whether_to_try_again(status in 0..1u16 << 15) {
+        let parsed = Completion::parse([0, u64::from(status) << 49]).status;
+        prop_assert_eq!(parsed.failure().is_none(), parsed.is_success());
+        prop_assert_eq!(parsed.is_final(), status >> 14 == 1);
+        prop_assert_eq!(parsed.retry_delay(), usize::from(status >> 11) & 3);
+    }
+}
+
+#[test]
+fn failures_have_classes() {
+    let class = |status| CommandStatus(status).failure();
+    // The field DNR, and those without a meaning here, make no difference.
+    for rest in [0, 1 << 14, 3 << 12, 1 << 11] {
+        assert_eq!(class(rest), None);
+        assert_eq!(class(rest | 0x001), Some(Failure::NotSupported));
+        assert_eq!(class(rest | 0x080), Some(Failure::Target));
+        assert_eq!(class(rest | 0x081), Some(Failure::NoSpace));
+        assert_eq!(class(rest | 0x083), Some(Failure::Reserved));
+        assert_eq!(class(rest | 0x281), Some(Failure::Medium));
+        assert_eq!(class(rest | 0x282), Some(Failure::Protection));
+        assert_eq!(class(rest | 0x370), Some(Failure::Transport));
+        assert_eq!(class(rest | 0x006), Some(Failure::Other));
+        // A type that is reserved.
+        assert_eq!(class(rest | 0x401), Some(Failure::Other));
     }
 }

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Administrative commands, which are requests of a queue without a disk.
+
+use super::{
+    command::{
+        AdminCommand,
+        Identify, //
+    },
+    completion_queue::Command,
+    identify::Answer,
+    link::Link,
+    params,
+    prp::{
+        Builder,
+        List, //
+    },
+    queue_entry::{
+        Completion,
+        SqEntry, //
+    },
+    queue_pair::{
+        Gate,
+        QueuePair, //
+    }, //
+};
+use kernel::{
+    block::{
+        limits::QueueLimits,
+        mq::{
+            memalloc_noio,
+            IdleRequest,
+            InFlight,
+            IoCompletionBatch,
+            MappedRequest,
+            NoTimer,
+            NonBlocking,
+            Operations,
+            PassthroughOp,
+            PassthroughQueue,
+            QueueResult,
+            Request,
+            TagSet,
+            TagSetOptions,
+            TimedOutRequest,
+            TimeoutAction, //
+        },
+        BlkStatus, //
+    },
+    dma::bound::DmaDevice,
+    prelude::*,
+    sync::{
+        rcu,
+        static_lock_class,
+        Arc,
+        SpinLock, //
+    }, //
+};
+
+/// The number of entries of each of the two queues.
+pub(crate) const ENTRIES: u16 = 32;
+
+/// The driver of the queue.
+pub(crate) struct Admin;
+
+/// The data of the queue.
+pub(crate) struct AdminData {
+    link: Arc<Link>,
+    pair: Arc<QueuePair<InFlightAdmin>>,
+}
+
+/// The data of a request: what it asks for, and the answer.
+#[derive(Default)]
+pub(crate) struct Exchange {
+    command: Option<AdminCommand>,
+    completion: Option<Completion>,
+}
+
+/// A command that the controller has.
+pub(crate) struct InFlightAdmin(MappedRequest<Admin>);
+
+impl InFlight for InFlightAdmin {
+    type Driver = Admin;
+
+    #[inline]
+    fn request(&self) -> &Request<Admin> {
+        &self.0
+    }
+}
+
+impl Command for InFlightAdmin {
+    fn complete(
+        self,
+        completion: Completion,
+        guard: &rcu::Guard,
+        _batch: &mut IoCompletionBatch<'_, Admin>,
+    ) {
+        let rq = self.0.unmap(guard);
+        rq.data().lock().completion = Some(completion);
+        rq.end(Ok(()));
+    }
+
+    fn cancel(self, guard: &rcu::Guard, _again: bool) {
+        self.0.unmap(guard).end(Err(BlkStatus::IOERR));
+    }
+}
+
+/// The memory of a command is at most a page, of which there is no list.
+struct NoList;
+
+impl List for NoList {
+    type Error = BlkStatus;
+
+    fn begin(&mut self) -> Result<u64, BlkStatus> {
+        Err(BlkStatus::IOERR)
+    }
+
+    fn set(&mut self, _index: usize, _page: u64) -> Result<(), BlkStatus> {
+        Err(BlkStatus::IOERR)
+    }
+
+    fn unfit(&self) -> BlkStatus {
+        BlkStatus::IOERR
+    }
+}
+
+#[vtable]
+impl Operations for Admin {
+    type Context = NonBlocking;
+    type TagSetData = ();
+    type QueueData = AdminData;
+    type HwData = ();
+    type RequestData = SpinLock<Exchange>;
+    type Timer = NoTimer;
+
+    fn init_hw_queue(_: &AdminData, _: &(), _index: u32) -> impl PinInit<(), Error> {
+        Ok(())
+    }
+
+    fn init_request(_: &()) -> impl PinInit<SpinLock<Exchange>> {
+        /// The name of the lock class.
+        static NAME: &CStr = c"rnvme_admin_request";
+        SpinLock::new(Exchange::default(), NAME, static_lock_class!())
+    }
+
+    fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _last: bool) -> QueueResult<'q, Self> {
+        let pair = &rq.queue_data().pair;
+        if pair.gate() != Gate::Open {
+            return Err(rq.reject(BlkStatus::IOERR));
+        }
+        let Some(command) = rq.data().lock().command else {
+            return Err(rq.reject(BlkStatus::NOTSUPP));
+        };
+        let guard = rcu::read_lock();
+        let mut memory = Builder::new(NoList);
+        let rq = rq
+            .map_and_start(&guard, |address, len| memory.add(address, len))
+            .map_err(|(rq, status)| rq.reject(status))?;
+        let (prps, _) = memory.finish();
+        let entry = |cid| -> SqEntry { command.entry(cid, prps) };
+        if let Err(command) = pair.submit(&guard, InFlightAdmin(rq), entry, true) {
+            command.cancel(&guard, false);
+        }
+        Ok(())
+    }
+
+    fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
+        let data = rq.hw_queue().queue_data();
+        data.pair.look();
+        if data.pair.contains(&rq) {
+            let dev = data.link.registers.device();
+            dev_err!(dev, "an administrative command timed out\n");
+            data.link.timed_out();
+        }
+        // It has ended, or is about to.
+        rq.reset_timer()
+    }
+}
+
+/// The queue of administrative commands.
+pub(crate) struct AdminQueue {
+    queue: PassthroughQueue<Admin>,
+    pair: Arc<QueuePair<InFlightAdmin>>,
+}
+
+impl AdminQueue {
+    /// Makes the queue of a controller.
+    pub(crate) fn new(link: Arc<Link>, dma: Arc<DmaDevice>) -> Result<Self> {
+        let options = TagSetOptions {
+            // One entry is always empty, and one is left for events.
+            depth: u32::from(ENTRIES) - 2,
+            timeout: Some(params::admin_timeout()),
+            no_sched: true,
+            ..TagSetOptions::default()
+        };
+        let limits = QueueLimits {
+            virt_boundary_mask: super::prp::PAGE_SIZE as usize - 1,
+            dma_alignment: 3,
+            ..QueueLimits::default()
+        };
+        let pair = QueuePair::new()?;
+        let tags = TagSet::new(options, Ok(()))?;
+        let data = AdminData {
+            link,
+            pair: pair.clone(),
+        };
+        let queue = PassthroughQueue::new(tags, &limits, Some(dma), Ok(data))?;
+        Ok(Self { queue, pair })
+    }
+
+    /// Returns the queue pair.
+    pub(crate) fn pair(&self) -> &Arc<QueuePair<InFlightAdmin>> {
+        &self.pair
+    }
+
+    /// Sends a command, and waits until it has completed. `buffer` is what the controller writes
+    /// its answer to, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// `EIO` if the controller failed, and was stopped.
+    pub(crate) fn execute(
+        &self,
+        command: AdminCommand,
+        buffer: Option<KVVec<u8>>,
+    ) -> Result<(Completion, Option<KVVec<u8>>)> {
+        let mut rq = self.queue.request(PassthroughOp::In)?;
+        {
+            let mut exchange = rq.data().lock();
+            exchange.command = Some(command);
+            exchange.completion = None;
+        }
+        if let Some(buffer) = buffer {
+            rq = memalloc_noio(|| rq.with_buffer(buffer))?;
+        }
+        let done = rq.execute()?;
+        done.status().map_err(|_| EIO)?;
+        let completion = done.data().lock().completion.take();
+        Ok((completion.ok_or(EIO)?, done.into_buffer()))
+    }
+
+    /// Asks the controller about something, and returns its answer if it succeeds.
+    pub(crate) fn identify(&self, what: Identify) -> Result<(Completion, Option<KVVec<u8>>)> {
+        let buffer = memalloc_noio(|| KVVec::from_elem(0u8, size_of::<Answer>(), GFP_KERNEL))?;
+        self.execute(AdminCommand::Identify(what), Some(buffer))
+    }
+}

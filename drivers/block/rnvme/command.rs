@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The commands that this driver sends, as entries of a submission queue.
+//!
+//! The layouts are those of the NVM Express Base Specification 2.0 and the NVM Command Set
+//! Specification 1.0.
+//!
+//! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+
+use super::{
+    prp::Prps,
+    queue_entry::SqEntry, //
+};
+
+/// Returns the entry of a command.
+///
+/// `last` are the command dwords 10 to 15, as three words of 64 bits.
+#[inline]
+fn entry(opcode: u8, cid: u16, nsid: u32, data: Prps, last: [u64; 3]) -> SqEntry {
+    [
+        u64::from(opcode) | u64::from(cid) << 16 | u64::from(nsid) << 32,
+        0,
+        0,
+        data.first,
+        data.second,
+        last[0],
+        last[1],
+        last[2],
+    ]
+}
+
+/// Returns a word of 64 bits that consists of two command dwords.
+#[inline]
+fn dwords(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+/// What Identify is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Identify {
+    /// The namespace with that number.
+    Namespace(u32),
+    /// The controller itself.
+    Controller,
+    /// The namespaces with a higher number than that.
+    ActiveList(u32),
+    /// The identifiers of the namespace with that number.
+    Descriptors(u32),
+}
+
+/// A queue to be created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NewQueue {
+    /// The number of the queue, which is at least 1.
+    pub(crate) id: u16,
+    /// The number of entries: 2 to 65,536.
+    pub(crate) entries: u32,
+    /// The address of the memory.
+    pub(crate) address: u64,
+}
+
+/// A command for the admin queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AdminCommand {
+    /// Identify. The answer has the size of a page.
+    Identify(Identify),
+    /// Create a completion queue with an interrupt of that vector, or without interrupts.
+    CreateCompletionQueue(NewQueue, Option<u16>),
+    /// Create a submission queue whose commands complete in the completion queue of the same
+    /// number.
+    CreateSubmissionQueue(NewQueue),
+    /// Set the number of I/O queue pairs, which is at least 1.
+    SetQueueCount(u16),
+}
+
+impl AdminCommand {
+    /// Returns the entry. `data` is the memory of the command, if it has any.
+    pub(crate) fn entry(self, cid: u16, data: Prps) -> SqEntry {
+        const CREATE_SQ: u8 = 0x01;
+        const CREATE_CQ: u8 = 0x05;
+        const IDENTIFY: u8 = 0x06;
+        const SET_FEATURES: u8 = 0x09;
+        const NUMBER_OF_QUEUES: u32 = 0x07;
+        match self {
+            Self::Identify(what) => {
+                let (cns, nsid) = match what {
+                    Identify::Namespace(nsid) => (0, nsid),
+                    Identify::Controller => (1, 0),
+                    Identify::ActiveList(nsid) => (2, nsid),
+                    Identify::Descriptors(nsid) => (3, nsid),
+                };
+                entry(IDENTIFY, cid, nsid, data, [cns, 0, 0])
+            }
+            Self::CreateCompletionQueue(queue, vector) => {
+                // Physically contiguous; with a vector, interrupts are enabled.
+                let flags = vector.map_or(0b01, |vector| u32::from(vector) << 16 | 0b11);
+                queue.entry(CREATE_CQ, cid, flags)
+            }
+            Self::CreateSubmissionQueue(queue) => {
+                // Physically contiguous.
+                let flags = u32::from(queue.id) << 16 | 0b1;
+                queue.entry(CREATE_SQ, cid, flags)
+            }
+            Self::SetQueueCount(count) => {
+                let zero_based = u32::from(count.max(1) - 1);
+                let counts = zero_based << 16 | zero_based;
+                let last = [dwords(NUMBER_OF_QUEUES, counts), 0, 0];
+                entry(SET_FEATURES, cid, 0, data, last)
+            }
+        }
+    }
+}
+
+impl NewQueue {
+    fn entry(self, opcode: u8, cid: u16, flags: u32) -> SqEntry {
+        let zero_based = (self.entries.clamp(2, 1 << 16) - 1) << 16;
+        let memory = Prps {
+            first: self.address,
+            ..Prps::default()
+        };
+        let last = [dwords(u32::from(self.id) | zero_based, flags), 0, 0];
+        entry(opcode, cid, 0, memory, last)
+    }
+}
+
+/// Returns how many I/O queue pairs there are, from the result of
+/// [`AdminCommand::SetQueueCount`] with `asked`.
+pub(crate) fn granted_queues(asked: u16, result: u32) -> u16 {
+    let granted = (result & 0xffff).min(result >> 16) + 1;
+    // A controller may grant more than it was asked for.
+    granted.min(u32::from(asked)) as u16
+}
+
+/// The blocks that a command is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Blocks {
+    /// The number of the first block.
+    pub(crate) first: u64,
+    /// How many there are: 1 to 65,536, where the command allows no more.
+    pub(crate) count: u32,
+}
+
+/// A command for an I/O queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IoCommand {
+    /// Flush.
+    Flush,
+    /// Read.
+    Read(Blocks),
+    /// Write; true if the data must reach the medium first.
+    Write(Blocks, bool),
+    /// Write Zeroes; true if the blocks must not be deallocated.
+    WriteZeroes(Blocks, bool),
+    /// Dataset Management: deallocate. The memory of the command has the blocks once more, as
+    /// [`deallocate_range`] returns them.
+    Deallocate(Blocks),
+}
+
+impl IoCommand {
+    /// Returns the entry for a namespace.
+    #[inline]
+    pub(crate) fn entry(self, cid: u16, nsid: u32, data: Prps) -> SqEntry {
+        const FLUSH: u8 = 0x00;
+        const WRITE: u8 = 0x01;
+        const READ: u8 = 0x02;
+        const WRITE_ZEROES: u8 = 0x08;
+        const DATASET_MANAGEMENT: u8 = 0x09;
+        const FUA: u32 = 1 << 30;
+        const DEALLOCATE: u32 = 1 << 25;
+        let blocks = |opcode, blocks: Blocks, flags: u32| {
+            // The count is zero-based, and has 16 bits.
+            let count = blocks.count.wrapping_sub(1) & 0xffff;
+            let last = [blocks.first, u64::from(count | flags), 0];
+            entry(opcode, cid, nsid, data, last)
+        };
+        match self {
+            Self::Read(at) => blocks(READ, at, 0),
+            Self::Write(at, fua) => blocks(WRITE, at, if fua { FUA } else { 0 }),
+            Self::WriteZeroes(at, keep) => {
+                blocks(WRITE_ZEROES, at, if keep { 0 } else { DEALLOCATE })
+            }
+            Self::Flush => entry(FLUSH, cid, nsid, data, [0; 3]),
+            // One range; the attribute to deallocate.
+            Self::Deallocate(_) => entry(
+                DATASET_MANAGEMENT,
+                cid,
+                nsid,
+                data,
+                [dwords(0, 1 << 2), 0, 0],
+            ),
+        }
+    }
+}
+
+/// Returns the words of a range for [`IoCommand::Deallocate`].
+pub(crate) fn deallocate_range(blocks: Blocks) -> [u64; 2] {
+    [dwords(0, blocks.count), blocks.first]
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! What the callbacks of the block layer need of a controller, whether or not its lock is held.
+
+use super::{
+    access::Registers,
+    budget::Budget,
+    queue_pair::{
+        Gate,
+        Queue, //
+    },
+    registers::MAX_READY_TIMEOUT, //
+};
+use kernel::{
+    new_mutex,
+    pci::bus_master::BusMaster,
+    prelude::*,
+    sync::{
+        Arc,
+        Mutex, //
+    },
+    time::Delta, //
+};
+
+/// What is being done with a controller.
+///
+/// ```text
+///   Starting --> Live <--> Resetting
+///       |          |          |
+///       +----------+----------+--> Dead
+/// ```
+///
+/// A controller that is being reset is started anew, as [`State::Starting`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It is being enabled by a task that holds the lock of the device.
+    Starting,
+    /// It serves requests.
+    Live,
+    /// It is stopped. Requests wait until it is started again.
+    Resetting,
+    /// It is about to be stopped, or was. It is not started again, and what fails ends.
+    Dead,
+}
+
+/// Asks a task that holds the lock of the device to reset the controller.
+pub(crate) trait ResetRequest: Send + Sync {
+    /// Does not wait for that.
+    fn request(&self);
+}
+
+/// A controller.
+#[pin_data]
+pub(crate) struct Link {
+    pub(crate) registers: Registers,
+    master: BusMaster,
+    reset: Arc<dyn ResetRequest>,
+    #[pin]
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    state: State,
+    /// The queue pairs that the controller may have.
+    queues: KVec<Arc<dyn Queue>>,
+}
+
+impl Link {
+    pub(crate) fn new(
+        registers: Registers,
+        master: BusMaster,
+        reset: Arc<dyn ResetRequest>,
+    ) -> impl PinInit<Self> {
+        let inner = Inner {
+            state: State::Starting,
+            queues: KVec::new(),
+        };
+        pin_init!(Self {
+            registers,
+            master,
+            reset,
+            inner <- new_mutex!(inner),
+        })
+    }
+
+    /// Makes a queue pair one that is stopped with the controller.
+    pub(crate) fn add(&self, queue: Arc<dyn Queue>) -> Result {
+        Ok(self.inner.lock().queues.push(queue, GFP_KERNEL)?)
+    }
+
+    /// Returns the state of the controller.
+    pub(crate) fn state(&self) -> State {
+        self.inner.lock().state
+    }
+
+    /// Changes the state, unless it is [`State::Dead`]. Returns whether it was changed.
+    pub(crate) fn change(&self, to: State) -> bool {
+        let mut inner = self.inner.lock();
+        if inner.state != State::Dead {
+            inner.state = to;
+        }
+        inner.state == to
+    }
+
+    /// Ends the use of a controller. From now on, what fails ends.
+    ///
+    /// Requests that wait for a reset end here.
+    pub(crate) fn retire(&self) {
+        let mut inner = self.inner.lock();
+        let before = inner.state;
+        inner.state = State::Dead;
+        if before == State::Resetting {
+            self.stop(&inner, Gate::Dead);
+        }
+    }
+
+    /// Stops the controller, whose commands fail from now on.
+    pub(crate) fn fail(&self) {
+        let mut inner = self.inner.lock();
+        inner.state = State::Dead;
+        self.stop(&inner, Gate::Dead);
+    }
+
+    /// Stops the controller. Its commands are sent again when it was started anew.
+    pub(crate) fn pause(&self) {
+        let mut inner = self.inner.lock();
+        if inner.state == State::Dead {
+            self.stop(&inner, Gate::Dead);
+        } else {
+            inner.state = State::Resetting;
+            self.stop(&inner, Gate::Paused);
+        }
+    }
+
+    /// Stops a controller that does not answer a command in time, and has it reset.
+    ///
+    /// If a task that holds the lock of the device may be waiting for the command, the command
+    /// fails instead: a reset would wait for that lock.
+    pub(crate) fn timed_out(&self) {
+        let mut inner = self.inner.lock();
+        match inner.state {
+            State::Live => {
+                inner.state = State::Resetting;
+                self.stop(&inner, Gate::Paused);
+                self.reset.request();
+            }
+            // Its commands were already cancelled.
+            State::Resetting => {}
+            State::Starting | State::Dead => {
+                inner.state = State::Dead;
+                self.stop(&inner, Gate::Dead);
+            }
+        }
+    }
+
+    /// Stops the controller, and cancels its commands.
+    fn stop(&self, inner: &Inner, gate: Gate) {
+        for queue in inner.queues.iter() {
+            queue.close(gate);
+        }
+        let limit = Delta::from_millis(MAX_READY_TIMEOUT.into());
+        match self.registers.disable(&Budget::killable(limit)) {
+            Ok(()) | Err(ENODEV) => {}
+            Err(error) => {
+                let dev = self.registers.device();
+                dev_err!(dev, "the controller does not stop: {error:?}\n");
+            }
+        }
+        self.cancel(inner);
+    }
+
+    fn cancel(&self, inner: &Inner) {
+        // That the controller says to have stopped is no proof.
+        self.master.clear();
+        for queue in inner.queues.iter() {
+            queue.cancel();
+        }
+    }
+
+    /// Cancels the commands of a controller that was told of a shutdown. It remains enabled, as to
+    /// disable it would end that state.
+    pub(crate) fn give_up(&self) {
+        let mut inner = self.inner.lock();
+        inner.state = State::Dead;
+        for queue in inner.queues.iter() {
+            queue.close(Gate::Dead);
+        }
+        self.cancel(&inner);
+    }
+
+    /// Frees the memory of the queues, and their interrupts, after the controller was stopped.
+    pub(crate) fn free(&self) {
+        for queue in self.inner.lock().queues.iter() {
+            queue.free();
+        }
+    }
+}

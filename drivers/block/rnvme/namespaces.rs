@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The disks of a controller's namespaces, which are looked for by a worker.
+//!
+//! The worker holds no lock that a reset needs: a disk is read while it is added, and if that I/O
+//! times out, the controller is reset.
+
+use super::{
+    admin::AdminQueue,
+    command::Identify,
+    identify::{
+        active_list::ActiveList,
+        controller::{
+            Controller,
+            MAX_NAMESPACES, //
+        },
+        descriptors::Identifiers,
+        namespace,
+        Answer, //
+    },
+    io_queue::{
+        Io,
+        Namespace,
+        Shared, //
+    },
+    link::Link,
+    prp,
+    registers::Version, //
+};
+use kernel::{
+    block::{
+        gendisk::{
+            GenDisk,
+            GenDiskBuilder,
+            Parent, //
+        },
+        limits::QueueLimits,
+        mq::TagSet,
+        Sectors, //
+    },
+    dma::bound::DmaDevice,
+    impl_has_work,
+    new_mutex,
+    new_work,
+    prelude::*,
+    str::CString,
+    sync::{
+        static_lock_class,
+        Arc,
+        Mutex, //
+    },
+    workqueue::{
+        self,
+        Work,
+        WorkItem, //
+    }, //
+};
+
+/// What the worker needs to make disks.
+pub(crate) struct Source {
+    pub(crate) admin: Arc<AdminQueue>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) tags: Arc<TagSet<Io>>,
+    pub(crate) dma: Arc<DmaDevice>,
+    pub(crate) parent: Arc<Parent>,
+    /// The number of the controller.
+    pub(crate) instance: usize,
+    pub(crate) identity: Controller,
+    pub(crate) version: Version,
+}
+
+/// A disk, with what the controller said of its namespace.
+struct Entry {
+    nsid: u32,
+    /// The number in the name of the disk.
+    number: u32,
+    found: namespace::Namespace,
+    disk: GenDisk<Io>,
+}
+
+/// The disks of a controller.
+#[pin_data]
+pub(crate) struct Namespaces {
+    source: Source,
+    /// [`None`] when there are to be no disks any more.
+    #[pin]
+    entries: Mutex<Option<KVec<Entry>>>,
+    #[pin]
+    work: Work<Self>,
+}
+
+impl_has_work! {
+    impl HasWork<Self> for Namespaces { self.work }
+}
+
+impl WorkItem for Namespaces {
+    type Pointer = Arc<Self>;
+
+    fn run(this: Arc<Self>) {
+        if let Err(error) = this.update() {
+            let dev = this.link().registers.device();
+            dev_err!(dev, "the namespaces were not all found: {error:?}\n");
+        }
+    }
+}
+
+impl Namespaces {
+    pub(crate) fn new(source: Source) -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                source,
+                entries <- new_mutex!(Some(KVec::new())),
+                work <- new_work!("Namespaces::work"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Has a worker look for namespaces, and make, change and remove disks. Never sleeps.
+    pub(crate) fn scan(self: &Arc<Self>) {
+        let _ = workqueue::system_long().enqueue(self.clone());
+    }
+
+    /// Removes all disks. There are none from now on.
+    ///
+    /// Waits for the requests, and for a worker that makes disks. The controller was retired before,
+    /// so what does not end in time fails.
+    pub(crate) fn remove(&self) {
+        let entries = self.entries.lock().take();
+        drop(entries);
+    }
+
+    fn link(&self) -> &Link {
+        &self.source.shared.link
+    }
+
+    /// Asks the controller, and returns its answer; [`None`] if it refuses to answer.
+    fn ask(&self, what: Identify) -> Result<Option<KVVec<u8>>> {
+        let (completion, answer) = self.source.admin.identify(what)?;
+        if !completion.status.is_success() {
+            let code = completion.status.code();
+            dev_warn!(
+                self.link().registers.device(),
+                "{what:?} failed: status {code:#x}\n"
+            );
+            return Ok(None);
+        }
+        Ok(answer)
+    }
+
+    /// Makes the disks those of the namespaces that there are now.
+    fn update(&self) -> Result {
+        let mut guard = self.entries.lock();
+        let Some(entries) = &mut *guard else {
+            return Ok(());
+        };
+        let mut present = KVec::new();
+        let result = self.list(|nsid| {
+            present.push(nsid, GFP_KERNEL)?;
+            self.update_namespace(entries, nsid)
+        });
+        // After an error, it is not known which are gone.
+        result?;
+        let mut at = 0;
+        while let Some(entry) = entries.get(at) {
+            if present.contains(&entry.nsid) {
+                at += 1;
+                continue;
+            }
+            let dev = self.link().registers.device();
+            dev_info!(dev, "namespace {} is gone\n", entry.nsid);
+            let _ = entry.disk.mark_dead();
+            drop(entries.remove(at));
+        }
+        Ok(())
+    }
+
+    /// Calls `visit` with the number of each namespace.
+    fn list(&self, mut visit: impl FnMut(u32) -> Result) -> Result {
+        let Source {
+            identity, version, ..
+        } = &self.source;
+        let mut list = ActiveList::new(identity.max_namespaces);
+        // Older controllers have no list.
+        while version.is_at_least(1, 1) {
+            let Some(answer) = self.ask(Identify::ActiveList(list.after()))? else {
+                break;
+            };
+            let answer: &Answer = answer.first_chunk().ok_or(EIO)?;
+            if !list.walk(answer, &mut visit)? {
+                return Ok(());
+            }
+        }
+        let last = identity.highest_nsid.min(MAX_NAMESPACES);
+        (list.after() + 1..=last).try_for_each(visit)
+    }
+
+    /// Makes a disk of a namespace, or changes its capacity. A namespace that is not usable has no
+    /// disk.
+    fn update_namespace(&self, entries: &mut KVec<Entry>, nsid: u32) -> Result {
+        let dev = self.link().registers.device();
+        let old = entries.iter().position(|entry| entry.nsid == nsid);
+        let Some(answer) = self.ask(Identify::Namespace(nsid))? else {
+            return Ok(());
+        };
+        let found = match namespace::Namespace::parse(answer.first_chunk().ok_or(EIO)?) {
+            Ok(found) => found,
+            Err(unusable) => {
+                let reason = unusable.reason();
+                dev_info!(dev, "namespace {nsid} is not usable: {reason}\n");
+                if let Some(old) = old {
+                    drop(entries.remove(old));
+                }
+                return Ok(());
+            }
+        };
+        if let Some(at) = old {
+            let entry = &mut entries[at];
+            if entry.found.differs_in_capacity_only(&found) {
+                if entry.found.sectors != found.sectors {
+                    dev_info!(dev, "namespace {nsid} has {} sectors now\n", found.sectors);
+                    entry.disk.set_capacity(Sectors(found.sectors))?;
+                    entry.found = found;
+                }
+                return Ok(());
+            }
+            dev_info!(dev, "namespace {nsid} has another format now\n");
+            drop(entries.remove(at));
+        }
+        dev_info!(
+            dev,
+            "namespace {nsid}: {} sectors, blocks of {} bytes\n",
+            found.sectors,
+            1u32 << found.block_shift
+        );
+        self.log_identifiers(nsid)?;
+        let entry = self.add(entries, nsid, found)?;
+        entries.push(entry, GFP_KERNEL)?;
+        Ok(())
+    }
+
+    fn log_identifiers(&self, nsid: u32) -> Result {
+        // Older controllers do not know the question.
+        if !self.source.version.is_at_least(1, 3) {
+            return Ok(());
+        }
+        let Some(answer) = self.ask(Identify::Descriptors(nsid))? else {
+            return Ok(());
+        };
+        if let Some(uuid) = Identifiers::parse(answer.first_chunk().ok_or(EIO)?).uuid {
+            let uuid = u128::from_be_bytes(uuid);
+            let dev = self.link().registers.device();
+            dev_info!(dev, "namespace {nsid}: uuid {uuid:032x}\n");
+        }
+        Ok(())
+    }
+
+    /// Makes a disk with the lowest number that is free.
+    fn add(&self, entries: &[Entry], nsid: u32, found: namespace::Namespace) -> Result<Entry> {
+        let Source {
+            shared,
+            tags,
+            dma,
+            parent,
+            instance,
+            identity,
+            ..
+        } = &self.source;
+        let is_free = |number: &u32| entries.iter().all(|entry| entry.number != *number);
+        let number = (1..).find(is_free).ok_or(ENOSPC)?;
+        let name = CString::try_from_fmt(fmt!("rnvme{instance}n{number}"))?;
+        let data = Namespace {
+            shared: shared.clone(),
+            nsid,
+            block_shift: found.block_shift - 9,
+            zeroes_may_deallocate: found.discard_zeroes && found.zeroes_may_discard,
+        };
+        let disk = GenDiskBuilder::new(tags.clone(), static_lock_class!())
+            .limits(limits(identity, &found))
+            .capacity(Sectors(found.sectors))
+            .dma_device(dma.clone())
+            .parent(parent.clone())
+            .build(&name, Ok(data))?
+            .add()?;
+        Ok(Entry {
+            nsid,
+            number,
+            found,
+            disk,
+        })
+    }
+}
+
+/// Returns the limits of a namespace.
+fn limits(identity: &Controller, found: &namespace::Namespace) -> QueueLimits {
+    let block = 1u32 << found.block_shift;
+    let max_transfer = identity.max_transfer.min(prp::MAX_BYTES);
+    let max_transfer = Sectors::from_bytes(max_transfer.into());
+    let optional = identity.optional;
+    let only_if = |has: bool, sectors| if has { sectors } else { Sectors::ZERO };
+    // What is written at least, without a read.
+    let physical = found
+        .preferred_write
+        .filter(|bytes| bytes.is_power_of_two())
+        .unwrap_or(block);
+    QueueLimits {
+        logical_block_size: block,
+        physical_block_size: physical.max(block),
+        io_min: physical.max(block),
+        io_opt: found.optimal_write.unwrap_or(0),
+        max_hw_sectors: max_transfer,
+        max_segments: prp::LIST_ENTRIES as u16,
+        virt_boundary_mask: prp::PAGE_SIZE as usize - 1,
+        dma_alignment: 3,
+        max_hw_discard_sectors: only_if(optional.dataset_management, MAX_DISCARD),
+        discard_granularity: found.preferred_discard.unwrap_or(block).max(block),
+        max_write_zeroes_sectors: only_if(optional.write_zeroes, max_transfer),
+        write_cache: identity.has_write_cache,
+        fua: identity.has_write_cache,
+        ..QueueLimits::default()
+    }
+}
+
+/// The longest discard: C counts its bytes in 32 bits.
+const MAX_DISCARD: Sectors = Sectors(u32::MAX as u64 >> 9);

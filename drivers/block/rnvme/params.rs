@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The parameters of the module, with the names that those of C's drivers have.
+
+use kernel::{
+    block::mq::possible_cpus,
+    module_params,
+    prelude::*,
+    time::Delta, //
+};
+
+module_params! {
+    module: "rnvme_mod";
+
+    io_queue_depth: int(check_depth) = 1024,
+        "Number of entries of an I/O queue, at least 2, at most 4095. Default: 1024";
+    write_queues: uint = 0,
+        "Number of queues for writes alone. Reads get queues of their own then. Default: 0";
+    poll_queues: uint = 0, "Number of queues for polled I/O. Default: 0";
+    io_timeout: uint = 30, "Timeout of an I/O command in seconds. Default: 30";
+    admin_timeout: uint = 60, "Timeout of an admin command in seconds. Default: 60";
+    shutdown_timeout: uint = 5,
+        "Timeout of a shutdown in seconds, if the controller does not say. Default: 5";
+    max_retries: uint = 5, "How often a command is sent again that has failed. Default: 5";
+}
+
+fn check_depth(depth: i32) -> Result {
+    if (2..=4095).contains(&depth) {
+        Ok(())
+    } else {
+        Err(EINVAL)
+    }
+}
+
+/// The most seconds that a timeout may have: a day.
+const MAX_TIMEOUT: u32 = 24 * 60 * 60;
+
+/// Brings the numbers into range, so that sysfs shows the effective values.
+pub(crate) fn sanitize() {
+    let cpus = possible_cpus();
+    for queues in [&WRITE_QUEUES, &POLL_QUEUES] {
+        queues.set(queues.get().min(cpus));
+    }
+    for timeout in [&IO_TIMEOUT, &ADMIN_TIMEOUT, &SHUTDOWN_TIMEOUT] {
+        timeout.set(timeout.get().clamp(1, MAX_TIMEOUT));
+    }
+    MAX_RETRIES.set(MAX_RETRIES.get().min(u8::MAX.into()));
+}
+
+/// Returns the most entries that an I/O queue may have.
+pub(crate) fn queue_entries() -> u16 {
+    // `check_depth` has seen it.
+    IO_QUEUE_DEPTH.get() as u16
+}
+
+/// Returns the number of queues for writes alone, and of those for polled I/O.
+pub(crate) fn special_queues() -> (u32, u32) {
+    (WRITE_QUEUES.get(), POLL_QUEUES.get())
+}
+
+/// Returns the timeout of an I/O command.
+pub(crate) fn io_timeout() -> Delta {
+    Delta::from_secs(IO_TIMEOUT.get().into())
+}
+
+/// Returns the timeout of an administrative command.
+pub(crate) fn admin_timeout() -> Delta {
+    Delta::from_secs(ADMIN_TIMEOUT.get().into())
+}
+
+/// Returns for how long to wait for a shutdown, in milliseconds, if the controller does not say.
+pub(crate) fn shutdown_timeout() -> u32 {
+    SHUTDOWN_TIMEOUT.get() * 1000
+}
+
+/// Returns how often a command is sent again.
+#[inline]
+pub(crate) fn max_retries() -> u32 {
+    MAX_RETRIES.get()
+}

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! A submission queue, with the completion queue in which its commands complete.
+
+use super::{
+    access::Registers,
+    completion_queue::{
+        Command,
+        CompletionQueue,
+        Slot, //
+    },
+    queue_entry::SqEntry,
+    registers::Side, //
+};
+use kernel::{
+    block::mq::{
+        IoCompletionBatch,
+        RequestTable,
+        Submitter,
+        TimedOutRequest, //
+    },
+    device::Bound,
+    dma::Coherent,
+    io::{
+        io_project,
+        io_write, //
+    },
+    irq::exclusive::Exclusive,
+    pci::{
+        self,
+        bar::Doorbell,
+        vectors::IrqVectors, //
+    },
+    prelude::*,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        rcu,
+        static_lock_class,
+        Arc,
+        Mutex,
+        SpinLock, //
+    },
+};
+
+/// What happens to a request that comes now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Gate {
+    /// The controller gets it.
+    Open,
+    /// It is sent again later.
+    Paused,
+    /// It fails.
+    Dead,
+}
+
+/// The submission queue, of which the driver writes the entries.
+pub(crate) struct Submission<C: Command> {
+    ring: Coherent<[SqEntry]>,
+    doorbell: Doorbell,
+    table: Submitter<C>,
+    is_open: bool,
+    tail: usize,
+    /// The tail that the controller knows of.
+    announced: usize,
+}
+
+impl<C: Command> Submission<C> {
+    /// Writes the entry that `entry` makes for an identifier, and takes over the command. The
+    /// controller does not know of it before [`Self::announce`].
+    ///
+    /// Returns the command if the queue pair is not open, or if its tag is not free. There is always
+    /// room for the entry, since the queue has one more than there are tags.
+    #[inline]
+    pub(crate) fn push(&mut self, command: C, entry: impl FnOnce(u16) -> SqEntry) -> Result<(), C> {
+        if !self.is_open {
+            return Err(command);
+        }
+        let Some(vacant) = self.table.vacant(command.request().tag()) else {
+            return Err(command);
+        };
+        let written = (|| -> Result {
+            let slot = io_project!(self.ring, [try: self.tail]);
+            let entry = entry(vacant.id());
+            io_write!(slot, [try: 0], entry[0].to_le());
+            io_write!(slot, [try: 1], entry[1].to_le());
+            io_write!(slot, [try: 2], entry[2].to_le());
+            io_write!(slot, [try: 3], entry[3].to_le());
+            io_write!(slot, [try: 4], entry[4].to_le());
+            io_write!(slot, [try: 5], entry[5].to_le());
+            io_write!(slot, [try: 6], entry[6].to_le());
+            io_write!(slot, [try: 7], entry[7].to_le());
+            Ok(())
+        })();
+        if written.is_err() {
+            return Err(command);
+        }
+        vacant.insert(command);
+        self.tail += 1;
+        if self.tail == self.ring.len() {
+            self.tail = 0;
+        }
+        Ok(())
+    }
+
+    /// Tells the controller of the commands that were pushed.
+    #[inline]
+    pub(crate) fn announce(&mut self, guard: &rcu::Guard) {
+        if self.announced != self.tail {
+            self.announced = self.tail;
+            // A controller that is gone is noticed when the commands time out.
+            let _ = self.doorbell.ring(guard, self.tail as u32);
+        }
+    }
+}
+
+/// How a queue pair is made.
+#[derive(Clone, Copy)]
+pub(crate) struct QueueOptions<'a> {
+    pub(crate) dev: &'a pci::Device<Bound>,
+    pub(crate) registers: &'a Registers,
+    pub(crate) vectors: &'a Arc<IrqVectors>,
+    /// The interrupt vector; [`None`] for queues that are polled.
+    pub(crate) vector: Option<u32>,
+    /// The name of the interrupt.
+    pub(crate) name: &'a CStr,
+    /// The number of the queue pair, which is 0 for the admin queues.
+    pub(crate) id: u16,
+    /// The number of entries of each queue: 2 to 4096.
+    pub(crate) entries: u16,
+}
+
+/// A queue pair, which exists for the controller while it is open.
+#[pin_data]
+pub(crate) struct QueuePair<C: Command> {
+    gate: Atomic<u32>,
+    #[pin]
+    submission: SpinLock<Option<Submission<C>>>,
+    #[pin]
+    completion: Mutex<Option<Exclusive<Slot<C>>>>,
+    /// The completion queue if it is polled.
+    #[pin]
+    polled: SpinLock<Option<CompletionQueue<C>>>,
+}
+
+/// The names of the lock classes, of which each has a single address.
+static SUBMISSION_NAME: &CStr = c"rnvme_submission";
+static COMPLETION_NAME: &CStr = c"rnvme_completion";
+static POLLED_NAME: &CStr = c"rnvme_polled";
+
+impl<C: Command> QueuePair<C> {
+    /// Makes a queue pair that is paused.
+    pub(crate) fn new() -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                gate: Atomic::new(Gate::Paused as u32),
+                submission <- SpinLock::new(None, SUBMISSION_NAME, static_lock_class!()),
+                completion <- Mutex::new(None, COMPLETION_NAME, static_lock_class!()),
+                polled <- SpinLock::new(None, POLLED_NAME, static_lock_class!()),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Returns what happens to a request that comes now.
+    #[inline]
+    pub(crate) fn gate(&self) -> Gate {
+        match self.gate.load(Relaxed) {
+            0 => Gate::Open,
+            1 => Gate::Paused,
+            _ => Gate::Dead,
+        }
+    }
+
+    /// Makes the memory of the queues, which the controller does not know of yet. Returns the
+    /// addresses of the submission queue and the completion queue.
+    ///
+    /// The queue pair remains paused.
+    pub(crate) fn prepare(&self, with: &QueueOptions<'_>) -> Result<(u64, u64)> {
+        let dev = with.dev.as_ref();
+        let entries = usize::from(with.entries);
+        // One entry of a queue is always empty: else a full one would look like an empty one.
+        let (submitter, completer) = RequestTable::new(u32::from(with.entries) - 1)?;
+        let submission = Submission {
+            ring: Coherent::zeroed_slice(dev, entries, GFP_KERNEL)?,
+            doorbell: with.registers.doorbell(with.id, Side::Submission)?,
+            table: submitter,
+            is_open: false,
+            tail: 0,
+            announced: 0,
+        };
+        let doorbell = with.registers.doorbell(with.id, Side::Completion)?;
+        let completion = CompletionQueue::new(dev, entries, doorbell, completer)?;
+        let addresses = (submission.ring.dma_address(), completion.address());
+        let old = self.submission.lock().replace(submission);
+        drop(old);
+        self.attach(with, completion)?;
+        Ok(addresses)
+    }
+
+    /// Gives the completion queue to the handler of an interrupt vector, or to those that poll.
+    ///
+    /// Between [`Self::detach`] and this, the vectors of the device can be allocated anew.
+    pub(crate) fn attach(&self, with: &QueueOptions<'_>, queue: CompletionQueue<C>) -> Result {
+        let Some(vector) = with.vector else {
+            let old = self.polled.lock().replace(queue);
+            drop(old);
+            return Ok(());
+        };
+        let slot = Slot(Some(queue));
+        let handler = Exclusive::new(with.dev, with.vectors, vector, with.name, slot)?;
+        let old = self.completion.lock().replace(handler);
+        drop(old);
+        // For the interrupts that came meanwhile.
+        self.look();
+        Ok(())
+    }
+
+    /// Takes the completion queue from its handler, which is removed.
+    pub(crate) fn detach(&self) -> Option<CompletionQueue<C>> {
+        let handler = self.completion.lock().take()?;
+        handler.with_masked(|slot| slot.0.take()).ok()?
+    }
+
+    /// Lets requests in, once the controller has the queues.
+    pub(crate) fn open(&self) {
+        self.with_submission(|submission| submission.is_open = true);
+        self.gate.store(Gate::Open as u32, Relaxed);
+    }
+
+    /// Calls `f` with the submission queue; [`None`] if there is none now.
+    #[inline]
+    pub(crate) fn with_submission<R>(&self, f: impl FnOnce(&mut Submission<C>) -> R) -> Option<R> {
+        (*self.submission.lock()).as_mut().map(f)
+    }
+
+    /// Sends a command. Tells the controller at once if `last`.
+    ///
+    /// Returns the command if the queue pair is not open, or the tag is not free.
+    #[inline]
+    pub(crate) fn submit(
+        &self,
+        guard: &rcu::Guard,
+        command: C,
+        entry: impl FnOnce(u16) -> SqEntry,
+        last: bool,
+    ) -> Result<(), C> {
+        let mut submission = self.submission.lock();
+        let Some(submission) = (*submission).as_mut() else {
+            return Err(command);
+        };
+        submission.push(command, entry)?;
+        if last {
+            submission.announce(guard);
+        }
+        Ok(())
+    }
+
+    /// Tells the controller of all commands that it does not know of.
+    pub(crate) fn announce(&self, guard: &rcu::Guard) {
+        self.with_submission(|submission| submission.announce(guard));
+    }
+
+    /// Looks for completions that no interrupt told of. May sleep.
+    pub(crate) fn look(&self) {
+        if let Some(handler) = &*self.completion.lock() {
+            let _ = handler.with_masked(|slot| {
+                let queue = slot.0.as_mut()?;
+                queue
+                    .process(&rcu::read_lock(), &mut IoCompletionBatch::new())
+                    .ok()
+            });
+        }
+        self.poll(&mut IoCompletionBatch::new());
+    }
+
+    /// Completes the commands of a queue that is polled, and returns how many there were.
+    #[inline]
+    pub(crate) fn poll(&self, batch: &mut IoCompletionBatch<'_, C::Driver>) -> u32 {
+        match &mut *self.polled.lock() {
+            Some(queue) => queue.process(&rcu::read_lock(), batch).unwrap_or(0),
+            None => 0,
+        }
+    }
+
+    /// Returns whether the controller has a request. If not, the request has ended, or is about to.
+    pub(crate) fn contains(&self, rq: &TimedOutRequest<'_, C::Driver>) -> bool {
+        self.with_submission(|submission| submission.table.table().contains(rq))
+            .unwrap_or(false)
+    }
+
+    /// Calls `f` with the completion queue, if there is one. May sleep.
+    fn with_completion<R>(&self, f: impl FnOnce(&mut CompletionQueue<C>) -> R) -> Option<R> {
+        if let Some(handler) = &*self.completion.lock() {
+            return handler.with_masked(|slot| slot.0.as_mut().map(f)).ok()?;
+        }
+        (*self.polled.lock()).as_mut().map(f)
+    }
+
+    /// Returns how many completions were of no command.
+    pub(crate) fn stray(&self) -> u64 {
+        self.with_completion(|queue| queue.stray()).unwrap_or(0)
+    }
+}
+
+/// A queue pair whatever its commands are.
+pub(crate) trait Queue: Send + Sync {
+    /// Lets no more requests in. When this returns, the controller gets none any more.
+    fn close(&self, gate: Gate);
+
+    /// Ends the commands that the controller had, or sends them again later if the queue pair is
+    /// paused. The controller was stopped before. May sleep.
+    fn cancel(&self);
+
+    /// Frees the memory of the queues, and the interrupt. The controller was stopped before.
+    fn free(&self);
+}
+
+impl<C: Command> Queue for QueuePair<C> {
+    fn close(&self, gate: Gate) {
+        self.gate.store(gate as u32, Relaxed);
+        // The memory remains, as the controller may still read it.
+        self.with_submission(|submission| submission.is_open = false);
+    }
+
+    fn cancel(&self) {
+        let again = self.gate() == Gate::Paused;
+        self.with_completion(|queue| queue.cancel(again));
+    }
+
+    fn free(&self) {
+        self.cancel();
+        let completion = self.completion.lock().take();
+        drop(completion);
+        let polled = self.polled.lock().take();
+        drop(polled);
+        let submission = self.submission.lock().take();
+        drop(submission);
+    }
+}

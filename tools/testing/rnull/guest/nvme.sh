@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0
+# What the scripts for rnvme share: the controllers, and what the driver does with them.
+# shellcheck shell=sh disable=SC2034 # variables for the scripts that read this
+
+# shellcheck source=tools/testing/rnull/guest/lib.sh
+. "$here/lib.sh"
+
+pci=/sys/bus/pci
+rnvme=$pci/drivers/rnvme
+
+# controllers: the addresses of all NVMe controllers.
+controllers() {
+	for device in "$pci"/devices/*; do
+		[ "$(cat "$device/class")" != 0x010802 ] || basename "$device"
+	done
+}
+
+# bound ADDRESS: the driver of a device.
+bound() {
+	[ ! -e "$pci/devices/$1/driver" ] || basename "$(readlink "$pci/devices/$1/driver")"
+}
+
+# bind ADDRESS: gives a device to the driver; prints the driver that it has then.
+bind() {
+	echo rnvme >"$pci/devices/$1/driver_override"
+	echo "$1" >"$pci/drivers_probe" 2>/dev/null
+	bound "$1"
+}
+
+unbind() {
+	echo "$1" >"$rnvme/unbind"
+	bound "$1"
+}
+
+# said ADDRESS: what the driver has logged of a controller.
+said() {
+	dmesg | sed -n "s/.*rnvme $1: //p"
+}
+
+# count ADDRESS TEXT: how often the driver has logged that.
+count() {
+	said "$1" | grep -cF "$2"
+}
+
+# wait_for COMMAND...: until it succeeds, at most for ten seconds.
+wait_for() {
+	for _ in $(seq 100); do
+		! "$@" || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+# has_said ADDRESS TEXT COUNT: whether the driver has logged that so often.
+has_said() {
+	[ "$(count "$1" "$2")" -ge "$3" ]
+}
+
+# bind_all ADDRESS COUNT: as bind; waits until the driver has as many disks.
+bind_all() {
+	bind "$1"
+	wait_for has_disks "$2" >/dev/null
+}
+
+has_disks() {
+	[ "$(ls -d /sys/block/rnvme* 2>/dev/null | wc -l)" = "$1" ]
+}
+
+# vectors: the number of interrupts with a handler of the driver.
+vectors() {
+	grep -c rnvme_admin /proc/interrupts
+}
+
+# interrupts: how many of them were handled.
+interrupts() {
+	awk '/rnvme_admin/ { for (i = 2; $i ~ /^[0-9]+$/; i++) sum += $i } END { print sum + 0 }' \
+		/proc/interrupts
+}
+
+# can_master ADDRESS: is the device allowed to access memory? Bit 2 of the command register.
+can_master() {
+	command=$(od -An -tu1 -j4 -N1 "$pci/devices/$1/config")
+	echo $((command >> 2 & 1))
+}
+
+first='' second=''
+for address in $(controllers); do
+	if [ "$first" ]; then second=$address; else first=$address; fi
+done
+[ "$second" ] || {
+	not_ok "nvme" "this guest has no two NVMe controllers"
+	finish
+}
+
+module=rnvme_mod

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Checks the pages that a controller is told of, against a list of all of them.
+
+#[path = "../../../../../drivers/block/rnvme/prp.rs"]
+mod prp;
+
+use proptest::prelude::*;
+use prp::*;
+
+const PAGE: usize = PAGE_SIZE as usize;
+
+/// Where the list is said to be.
+const LIST: u64 = 0xabcd_e000;
+
+#[derive(Debug, PartialEq, Eq)]
+enum Wrong {
+    Unfit,
+    NoMemory,
+}
+
+/// A list in memory of the test.
+struct Memory {
+    entries: Vec<Option<u64>>,
+    is_begun: bool,
+    fails: bool,
+}
+
+impl Memory {
+    fn new() -> Self {
+        Self {
+            entries: vec![None; LIST_ENTRIES],
+            is_begun: false,
+            fails: false,
+        }
+    }
+}
+
+impl List for Memory {
+    type Error = Wrong;
+
+    fn begin(&mut self) -> Result<u64, Wrong> {
+        assert!(!self.is_begun, "a command has one list");
+        self.is_begun = true;
+        if self.fails {
+            Err(Wrong::NoMemory)
+        } else {
+            Ok(LIST)
+        }
+    }
+
+    fn set(&mut self, index: usize, page: u64) -> Result<(), Wrong> {
+        assert!(
+            self.is_begun && self.entries[index].is_none(),
+            "an entry is set once"
+        );
+        self.entries[index] = Some(page);
+        Ok(())
+    }
+
+    fn unfit(&self) -> Wrong {
+        Wrong::Unfit
+    }
+}
+
+/// All pages of the ranges, the first from its first byte on.
+fn pages(ranges: &[(u64, u32)]) -> Vec<u64> {
+    let mut all = Vec::new();
+    for &(address, bytes) in ranges {
+        let end = address + u64::from(bytes);
+        let first = address - address % PAGE_SIZE;
+        all.extend((first..end).step_by(PAGE).map(|page| page.max(address)));
+    }
+    all
+}
+
+/// The pages that the controller finds.
+fn found(prps: Prps, list: &Memory, count: usize) -> Vec<u64> {
+    let mut all = vec![prps.first];
+    match count {
+        1 => assert_eq!(prps.second, 0),
+        2 => all.push(prps.second),
+        _ => {
+            assert_eq!(prps.second, LIST);
+            all.extend(list.entries.iter().map_while(|entry| *entry));
+        }
+    }
+    all
+}
+
+/// Ranges as the block layer makes them: only the first begins inside a page, only the last ends in
+/// one.
+fn ranges() -> impl Strategy<Value = Vec<(u64, u32)>> {
+    let middle = proptest::collection::vec((0u64..1 << 40, 1u32..40), 0..20);
+    (
+        0u64..1 << 40,
+        0..PAGE_SIZE,
+        1u32..40,
+        middle,
+        0..PAGE as u32,
+    )
+        .prop_map(|(page, offset, count, middle, less)| {
+            let first = (
+                page * PAGE_SIZE + offset,
+                count * PAGE as u32 - offset as u32,
+            );
+            let middle = middle.into_iter();
+            let rest = middle.map(|(page, count)| (page * PAGE_SIZE, count * PAGE as u32));
+            let mut all: Vec<_> = std::iter::once(first).chain(rest).collect();
+            let last = all.last_mut().unwrap();
+            last.1 -= less.min(last.1 - 1);
+            all
+        })
+}
+
+proptest! {
+    #[test]
+    fn each_page_is_found(ranges in ranges()) {
+        let all = pages(&ranges);
+        let mut builder = Builder::new(Memory::new());
+        let added = ranges.iter().try_for_each(|&(address, len)| builder.add(address, len));
+        if all.len() > LIST_ENTRIES + 1 {
+            prop_assert_eq!(added, Err(Wrong::Unfit));
+        } else {
+            prop_assert_eq!(added, Ok(()));
+            let (prps, list) = builder.finish();
+            prop_assert_eq!(found(prps, &list, all.len()), all);
+        }
+    }
+
+    #[test]
+    fn any_ranges_do_no_harm(ranges in proptest::collection::vec(any::<(u64, u32)>(), 0..8)) {
+        let mut builder = Builder::new(Memory::new());
+        for (address, len) in ranges {
+            // Pages may be too many, and ranges may overflow.
+            if builder.add(address, len % (1 << 24)).is_err() {
+                break;
+            }
+        }
+    }
+
+    #[test]
+    fn ranges_with_gaps_are_unfit(page in 0u64..1 << 40, gap in 1..PAGE_SIZE) {
+        for (first, second) in [
+            ((page * PAGE_SIZE, gap as u32), (0, 4096)),
+            ((page * PAGE_SIZE, 4096), (gap, 512)),
+        ] {
+            let mut builder = Builder::new(Memory::new());
+            prop_assert_eq!(builder.add(first.0, first.1), Ok(()));
+            prop_assert_eq!(builder.add(second.0, second.1), Err(Wrong::Unfit));
+        }
+    }
+}
+
+#[test]
+fn the_longest_transfer_fits_wherever_it_begins() {
+    for offset in [0, 4, 4092] {
+        let mut builder = Builder::new(Memory::new());
+        assert_eq!(builder.add(1 << 20 | offset, MAX_BYTES), Ok(()));
+    }
+    let mut builder = Builder::new(Memory::new());
+    assert_eq!(
+        builder.add(1 << 20 | 4, MAX_BYTES + 4096),
+        Err(Wrong::Unfit)
+    );
+}
+
+#[test]
+fn no_memory_for_a_list_is_an_error() {
+    let mut builder = Builder::new(Memory {
+        fails: true,
+        ..Memory::new()
+    });
+    assert_eq!(builder.add(0, 3 * 4096), Err(Wrong::NoMemory));
+    // Two pages need none.
+    let mut builder = Builder::new(Memory {
+        fails: true,
+        ..Memory::new()
+    });
+    assert_eq!(builder.add(0, 2 * 4096), Ok(()));
+    assert_eq!(
+        builder.finish().0,
+        Prps {
+            first: 0,
+            second: 4096
+        }
+    );
+}
+
+#[test]
+fn the_last_page_of_all_is_a_page() {
+    let mut builder = Builder::new(Memory::new());
+    // The end would be 2^64.
+    assert_eq!(builder.add(u64::MAX - 8191, 8192), Err(Wrong::Unfit));
+    let mut builder = Builder::new(Memory::new());
+    assert_eq!(builder.add(u64::MAX - 8191, 8191), Ok(()));
+}
