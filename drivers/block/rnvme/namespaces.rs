@@ -276,7 +276,7 @@ impl Namespaces {
             zeroes_may_deallocate: found.discard_zeroes && found.zeroes_may_discard,
         };
         let disk = GenDiskBuilder::new(tags.clone(), static_lock_class!())
-            .limits(limits(identity, &found))
+            .limits(limits(identity, &found, dma))
             .capacity(Sectors(found.sectors))
             .dma_device(dma.clone())
             .parent(parent.clone())
@@ -292,10 +292,15 @@ impl Namespaces {
 }
 
 /// Returns the limits of a namespace.
-fn limits(identity: &Controller, found: &namespace::Namespace) -> QueueLimits {
+fn limits(
+    identity: &Controller,
+    found: &namespace::Namespace,
+    dma: &DmaDevice,
+) -> QueueLimits {
     let block = 1u32 << found.block_shift;
-    let max_transfer = identity.max_transfer.min(prp::MAX_BYTES);
-    let max_transfer = Sectors::from_bytes(max_transfer.into());
+    let mapped = dma.max_mapping_size().min(dma.opt_mapping_size());
+    let max_transfer = u64::from(identity.max_transfer.min(prp::MAX_BYTES)).min(mapped as u64);
+    let max_transfer = Sectors::from_bytes(max_transfer);
     let optional = identity.optional;
     let only_if = |has: bool, sectors| if has { sectors } else { Sectors::ZERO };
     // What is written at least, without a read.
