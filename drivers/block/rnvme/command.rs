@@ -46,6 +46,8 @@ pub(crate) enum Identify {
     ActiveList(u32),
     /// The identifiers of the namespace with that number.
     Descriptors(u32),
+    /// The limits of commands of the NVM command set.
+    NvmLimits,
 }
 
 /// A queue to be created.
@@ -88,6 +90,8 @@ impl AdminCommand {
                     Identify::Controller => (1, 0),
                     Identify::ActiveList(nsid) => (2, nsid),
                     Identify::Descriptors(nsid) => (3, nsid),
+                    // The identifier of the command set is 0.
+                    Identify::NvmLimits => (6, 0),
                 };
                 entry(IDENTIFY, cid, nsid, data, [cns, 0, 0])
             }

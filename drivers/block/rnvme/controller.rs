@@ -15,7 +15,10 @@ use super::{
         Identify,
         NewQueue, //
     },
-    identify::controller,
+    identify::{
+        controller,
+        nvm_limits::NvmLimits, //
+    },
     instance::Instance,
     io_queue::{
         InFlightIo,
@@ -149,11 +152,20 @@ impl Controller {
             parent: Parent::new(dev.as_ref())?,
             instance: self.instance.number(),
             identity,
+            limits: self.nvm_limits()?,
             version: self.link.registers.version()?,
         })?;
         namespaces.scan();
         self.namespaces = Some(namespaces);
         Ok(())
+    }
+
+    /// Asks for the limits of commands. Not all controllers know them.
+    fn nvm_limits(&self) -> Result<NvmLimits> {
+        let (completion, answer) = self.admin.identify(Identify::NvmLimits)?;
+        let answer = answer.filter(|_| completion.status.is_success());
+        let limits = answer.as_ref().and_then(|answer| answer.first_chunk());
+        Ok(limits.map_or_else(NvmLimits::default, NvmLimits::parse))
     }
 
     /// Lets failures be handled by a reset from now on. Before, that would wait for the lock of the

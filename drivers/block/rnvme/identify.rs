@@ -9,6 +9,8 @@
 
 pub(crate) mod controller;
 
+pub(crate) mod nvm_limits;
+
 pub(crate) mod namespace;
 
 pub(crate) mod active_list;

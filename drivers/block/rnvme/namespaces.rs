@@ -16,6 +16,7 @@ use super::{
         },
         descriptors::Identifiers,
         namespace,
+        nvm_limits::NvmLimits,
         Answer, //
     },
     io_queue::{
@@ -66,6 +67,7 @@ pub(crate) struct Source {
     /// The number of the controller.
     pub(crate) instance: usize,
     pub(crate) identity: Controller,
+    pub(crate) limits: NvmLimits,
     pub(crate) version: Version,
 }
 
@@ -264,6 +266,7 @@ impl Namespaces {
             parent,
             instance,
             identity,
+            limits: nvm_limits,
             ..
         } = &self.source;
         let is_free = |number: &u32| entries.iter().all(|entry| entry.number != *number);
@@ -276,7 +279,7 @@ impl Namespaces {
             zeroes_may_deallocate: found.discard_zeroes && found.zeroes_may_discard,
         };
         let disk = GenDiskBuilder::new(tags.clone(), static_lock_class!())
-            .limits(limits(identity, &found, dma))
+            .limits(limits(identity, nvm_limits, &found, dma))
             .capacity(Sectors(found.sectors))
             .dma_device(dma.clone())
             .parent(parent.clone())
@@ -294,6 +297,7 @@ impl Namespaces {
 /// Returns the limits of a namespace.
 fn limits(
     identity: &Controller,
+    limits: &NvmLimits,
     found: &namespace::Namespace,
     dma: &DmaDevice,
 ) -> QueueLimits {
@@ -301,6 +305,14 @@ fn limits(
     let mapped = dma.max_mapping_size().min(dma.opt_mapping_size());
     let max_transfer = u64::from(identity.max_transfer.min(prp::MAX_BYTES)).min(mapped as u64);
     let max_transfer = Sectors::from_bytes(max_transfer);
+    let write_zeroes = limits
+        .write_zeroes
+        .map(|bytes| Sectors::from_bytes(bytes.into()));
+    let discard = limits
+        .deallocate
+        .map(|blocks| Sectors(u64::from(blocks) << (found.block_shift - 9)));
+    // A command has 16 bits for the number of blocks.
+    let max_write_zeroes = Sectors(1 << (16 + found.block_shift - 9));
     let optional = identity.optional;
     let only_if = |has: bool, sectors| if has { sectors } else { Sectors::ZERO };
     // What is written at least, without a read.
@@ -317,9 +329,15 @@ fn limits(
         max_segments: prp::LIST_ENTRIES as u16,
         virt_boundary_mask: prp::PAGE_SIZE as usize - 1,
         dma_alignment: 3,
-        max_hw_discard_sectors: only_if(optional.dataset_management, MAX_DISCARD),
+        max_hw_discard_sectors: only_if(
+            optional.dataset_management,
+            discard.map_or(MAX_DISCARD, |discard| discard.min(MAX_DISCARD)),
+        ),
         discard_granularity: found.preferred_discard.unwrap_or(block).max(block),
-        max_write_zeroes_sectors: only_if(optional.write_zeroes, max_transfer),
+        max_write_zeroes_sectors: only_if(
+            optional.write_zeroes,
+            write_zeroes.map_or(max_transfer, |most| most.min(max_write_zeroes)),
+        ),
         write_cache: identity.has_write_cache,
         fua: identity.has_write_cache,
         ..QueueLimits::default()

@@ -97,7 +97,8 @@ impl Namespace {
             block_shift,
             sectors,
             preferred_write: length(le16::<64>(data)),
-            optimal_write: length(le16::<72>(data)),
+            // Zero stands for no preference here.
+            optimal_write: Some(le16::<72>(data)).filter(|it| *it > 0).and_then(length),
             preferred_discard: length(le16::<68>(data)),
             discard_zeroes: deallocated & 7 == 1,
             zeroes_may_discard: deallocated & 1 << 3 != 0,

@@ -50,6 +50,7 @@ proptest! {
             (Identify::Controller, 1, 0),
             (Identify::ActiveList(nsid), 2, nsid),
             (Identify::Descriptors(nsid), 3, nsid),
+            (Identify::NvmLimits, 6, 0),
         ] {
             let entry = AdminCommand::Identify(what).entry(cid, data);
             prop_assert_eq!(in_memory(&entry), expected(6, cid, nsid, data, &[(40, &[cns])]));

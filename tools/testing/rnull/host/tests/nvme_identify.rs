@@ -24,6 +24,7 @@ use rnvme::identify::{
         Namespace,
         Unusable, //
     },
+    nvm_limits::NvmLimits,
     text::Text, //
 };
 
@@ -103,11 +104,27 @@ fn preferences_that_overflow_are_left_out() {
     assert_eq!(namespace.preferred_write, None);
     assert_eq!(namespace.optimal_write, None);
     assert_eq!(namespace.preferred_discard, None);
-    let some = usual_but(&[(24, &[0x10]), (64, &[7, 0]), (68, &[15, 0]), (72, &[0, 0])]);
+    let some = usual_but(&[(24, &[0x10]), (64, &[7, 0]), (68, &[15, 0]), (72, &[1, 0])]);
     let namespace = Namespace::parse(&some).unwrap();
     assert_eq!(namespace.preferred_write, Some(32 << 10));
     assert_eq!(namespace.preferred_discard, Some(64 << 10));
-    assert_eq!(namespace.optimal_write, Some(4 << 10));
+    assert_eq!(namespace.optimal_write, Some(8 << 10));
+    // A zero-based number, but of which 0 says nothing.
+    let none = usual_but(&[(24, &[0x10])]);
+    assert_eq!(Namespace::parse(&none).unwrap().optimal_write, None);
+}
+
+#[test]
+fn limits_of_commands() {
+    let limits = |fields: &[(usize, &[u8])]| NvmLimits::parse(&answer(fields));
+    assert_eq!(limits(&[]), NvmLimits::default());
+    let some = limits(&[(1, &[5]), (4, &[0xff, 0x3f, 0, 0])]);
+    assert_eq!(some.write_zeroes, Some(128 << 10));
+    assert_eq!(some.deallocate, Some(16383));
+    for (exponent, bytes) in [(1, 8 << 10), (19, 1 << 31), (20, 1 << 31), (255, 1 << 31)] {
+        assert_eq!(limits(&[(1, &[exponent])]).write_zeroes, Some(bytes));
+    }
+    assert_eq!(limits(&[(4, &[0xff; 4])]).deallocate, Some(u32::MAX));
 }
 
 #[test]
