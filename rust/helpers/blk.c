@@ -211,9 +211,8 @@ __rust_helper void rust_helper_blk_requeue_after(struct request *rq,
  * A queue that is just leaving the tag set may be among them.
  */
 __rust_helper void
-rust_helper_blk_for_each_queue(struct blk_mq_tag_set *set,
-			       void (*f)(struct request_queue *q, void *arg),
-			       void *arg)
+rust_helper_blk_visit_queues(struct blk_mq_tag_set *set, void *arg,
+			     void (*f)(struct request_queue *q, void *arg))
 {
 	struct request_queue *q;
 
@@ -226,7 +225,8 @@ rust_helper_blk_for_each_queue(struct blk_mq_tag_set *set,
 /*
  * Changes how often a queue is quiesced, as blk_mq_quiesce_queue_nowait() and
  * blk_mq_unquiesce_queue() do, by the difference between *to and *from. Does not run the
- * hardware queues, which may be missing. Returns whether the queue is quiesced.
+ * hardware queues, which may be missing. Returns whether they are to be run, because the
+ * queue is no longer quiesced.
  */
 __rust_helper bool rust_helper_blk_set_quiesce_depth(struct request_queue *q,
 						     unsigned int *from,
@@ -234,19 +234,19 @@ __rust_helper bool rust_helper_blk_set_quiesce_depth(struct request_queue *q,
 {
 	unsigned int depth;
 	unsigned long flags;
-	bool quiesced;
+	bool run;
 
 	spin_lock_irqsave(&q->queue_lock, flags);
 	depth = READ_ONCE(*to);
 	q->quiesce_depth += (int)(depth - *from);
+	run = depth != *from && !q->quiesce_depth;
 	*from = depth;
-	quiesced = q->quiesce_depth > 0;
-	if (quiesced)
+	if (q->quiesce_depth)
 		blk_queue_flag_set(QUEUE_FLAG_QUIESCED, q);
 	else
 		blk_queue_flag_clear(QUEUE_FLAG_QUIESCED, q);
 	spin_unlock_irqrestore(&q->queue_lock, flags);
-	return quiesced;
+	return run;
 }
 
 /*

@@ -205,7 +205,7 @@ impl<I: 'static, T: Driver<I>> GenDiskBuilder<T, I> {
 
     /// Makes the disk a child of a device: `/sys/block/NAME/device` links to it.
     ///
-    /// A driver drops the disks of its device when it is unbound from that. If it does not, the disk
+    /// A driver drops the disks of its device when it is unbound from that. If it does not, a disk
     /// stays below the device in sysfs. If the device is then removed from the system, so are the
     /// files of the disk in sysfs, and the kernel warns when the disk is dropped that it does not
     /// find them. The memory of the device and its ancestors is not freed before that.

@@ -27,8 +27,9 @@ use crate::{
 /// may be dropped by any task, in any context.
 ///
 /// The removal of a disk waits for its requests, hence also until its tag set is no longer
-/// quiesced, if there are any. The same is true for building another disk on the tag set. So a task
-/// must drop this first. If it is leaked, the requests wait forever, and the module is never freed.
+/// quiesced, if there are any. It may also wait for the requests of another disk on the tag set, as
+/// may building one. So a task must drop this first. If it is leaked, the requests wait forever,
+/// and the module is never freed.
 ///
 /// # Examples
 ///
@@ -95,3 +96,6 @@ impl<T: Operations> Drop for Quiesced<T> {
         self.tags.change_quiesce_depth(DepthChange::Unquiesce);
     }
 }
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod tests;

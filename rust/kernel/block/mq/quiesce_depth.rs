@@ -98,7 +98,7 @@ impl QuiesceDepth {
         };
         // SAFETY: By the safety requirement. The function gets its argument.
         unsafe {
-            bindings::blk_for_each_queue(set, Some(apply_to::<T>), (&raw mut apply).cast());
+            bindings::blk_visit_queues(set, (&raw mut apply).cast(), Some(apply_to::<T>));
         }
     }
 }
@@ -118,18 +118,17 @@ unsafe extern "C" fn apply_to<T: Operations>(
     let data = unsafe { DiskData::<T>::of_queue(queue) };
     // SAFETY: By the safety requirement. Nothing but the helper accesses the depth of the queue; it
     // holds the lock of the queue.
-    let quiesced = unsafe {
+    let is_started = unsafe {
         bindings::blk_set_quiesce_depth(queue, data.quiesce_depth(), apply.depth.depth.as_ptr())
     };
-    // Otherwise a worker dispatches what has waited. If the hardware queues may be replaced now,
-    // the queue is not in use, so there is nothing to dispatch.
-    if let (false, Some(queue)) = (quiesced, NonNull::new(queue)) {
+    // A worker dispatches what has waited. If the hardware queues may be replaced now, the queue is
+    // not in use, so there is nothing to dispatch.
+    if let (true, Some(queue)) = (is_started, NonNull::new(queue)) {
+        let run = |queue| {
+            // SAFETY: The queue is valid, and its hardware queues are not replaced.
+            unsafe { bindings::blk_run_queues(queue) }
+        };
         // SAFETY: By the safety requirement.
-        unsafe {
-            apply.update.with_stable_queues(queue, |queue| {
-                // SAFETY: The queue is valid, and its hardware queues are not replaced.
-                unsafe { bindings::blk_run_queues(queue) }
-            });
-        }
+        unsafe { apply.update.with_stable_queues(queue, run) };
     }
 }

@@ -10,6 +10,7 @@ mod suite {
             gendisk::GenDiskBuilder,
             limits::QueueLimits,
             mq::{
+                memalloc_noio,
                 IdleRequest,
                 NoTimer,
                 NonBlocking,
@@ -21,8 +22,12 @@ mod suite {
             BlkStatus,
             Sectors, //
         },
+        device::{
+            Bound,
+            Device, //
+        },
         error::from_err_ptr,
-        new_spinlock, static_lock_class,
+        faux, new_spinlock, static_lock_class,
         sync::{
             atomic::{
                 self,
@@ -298,6 +303,116 @@ mod suite {
         // SAFETY: The test owns the file, and does not use it again.
         unsafe { bindings::bdev_fput(file.cast()) };
         dropped.completion.wait_for_completion();
+        Ok(())
+    }
+
+    #[test]
+    fn the_capacity_changes_until_the_disk_is_dead() -> Result {
+        let disk = disk(
+            c"rust_test_capacity",
+            tags(None)?,
+            Queue::new(None, None, None),
+        )?;
+        let (small, large) = (Sectors::from_mebibytes(1), Sectors::from_mebibytes(2));
+        assert_eq!(disk.capacity(), small);
+        disk.set_capacity(large)?;
+        assert_eq!(disk.capacity(), large);
+        let too_large = Sectors(MAX_CAPACITY.0 + 1);
+        assert_eq!(disk.set_capacity(too_large), Err(EINVAL));
+        // As in a callback.
+        let in_callback = memalloc_noio(|| (disk.set_capacity(small), disk.mark_dead()));
+        assert_eq!(in_callback, (Err(EDEADLK), Err(EDEADLK)));
+        assert_eq!(disk.capacity(), large);
+
+        disk.mark_dead()?;
+        assert_eq!(disk.capacity(), Sectors::ZERO);
+        assert_eq!(disk.set_capacity(large), Err(ENODEV));
+        assert_eq!(disk.capacity(), Sectors::ZERO);
+        disk.mark_dead()
+    }
+
+    /// A driver that requeues a flush for an hour.
+    struct Postponer;
+
+    #[vtable]
+    impl Operations for Postponer {
+        type Context = NonBlocking;
+        type TagSetData = ();
+        /// Signalled when the request is requeued.
+        type QueueData = DropSignal;
+        type HwData = ();
+        type RequestData = ();
+        type Timer = NoTimer;
+
+        fn init_hw_queue(_: &DropSignal, _: &(), _: u32) -> impl PinInit<(), Error> {
+            Ok(())
+        }
+
+        fn init_request(_: &()) -> impl PinInit<()> {}
+
+        fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _: bool) -> QueueResult<'q, Self> {
+            let requeued = rq.queue_data().0.clone();
+            let rq = rq.start();
+            if rq.op() == Op::Flush && !requeued.happened.xchg(true, Relaxed) {
+                rq.requeue_after(Delta::from_secs(3600));
+                requeued.completion.complete_all();
+            } else {
+                rq.end(Ok(()));
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_disk_is_removed_before_the_delay_of_its_requests_is_over() -> Result {
+        let (requeued, flushed) = (Event::new()?, Event::new()?);
+        let limits = QueueLimits {
+            write_cache: true,
+            ..QueueLimits::default()
+        };
+        let tags = TagSet::<Postponer>::new(TagSetOptions::default(), Ok(()))?;
+        let disk = GenDiskBuilder::new(tags, static_lock_class!())
+            .limits(limits)
+            .capacity(Sectors::from_mebibytes(1))
+            .build(c"rust_test_postponed", Ok(DropSignal(requeued.clone())))?
+            .add()?;
+        let (file, part) = open(&disk)?;
+        let (part, done) = (part.expose_provenance(), DropSignal(flushed.clone()));
+        workqueue::system_highpri().try_spawn(GFP_KERNEL, move || {
+            let part = ptr::with_exposed_provenance_mut(part);
+            // SAFETY: The test keeps the device open until the flush has completed.
+            unsafe { bindings::blkdev_issue_flush(part) };
+            drop(done);
+        })?;
+        requeued.completion.wait_for_completion();
+        drop(disk);
+        flushed.completion.wait_for_completion();
+        // SAFETY: The test owns the file, and does not use it again.
+        unsafe { bindings::bdev_fput(file.cast()) };
+        Ok(())
+    }
+
+    #[test]
+    fn a_disk_is_below_its_parent_while_that_is_in_the_system() -> Result {
+        let build = |parent: &faux::Device<Bound>, name| {
+            GenDiskBuilder::new(tags(None)?, static_lock_class!())
+                .parent(Parent::new(parent.as_ref())?)
+                .build(name, Queue::new(None, None, None))
+        };
+        let parent = faux::Registration::new(c"rust_test_parent", None)?;
+        let device: &Device<Bound> = parent.as_ref().as_ref();
+        let raw = ptr::from_ref(device).cast::<bindings::device>();
+        let disk = build(parent.as_ref(), c"rust_test_child")?.add()?;
+        // SAFETY: The disk was added.
+        let part = unsafe { (*disk.disk.disk.as_ptr()).part0 };
+        // SAFETY: As above, so there is a block device.
+        assert!(ptr::eq(unsafe { (*part).bd_device.parent }, raw));
+        drop(disk);
+
+        // A parent that is gone.
+        let late = build(parent.as_ref(), c"rust_test_orphan")?;
+        drop(parent);
+        assert!(late.add().is_err());
         Ok(())
     }
 }

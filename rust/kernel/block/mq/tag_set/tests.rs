@@ -6,6 +6,10 @@
 mod suite {
     use super::super::{
         super::{
+            cpu_map::{
+                is_possible,
+                CpuMap, //
+            },
             test_driver::Driver,
             Blocking, //
             IdleRequest,
@@ -19,6 +23,11 @@ mod suite {
             GFP_ATOMIC,
             __GFP_NOWARN, //
         },
+        cpu::{
+            nr_cpu_ids,
+            CpuId, //
+        },
+        cpumask::CpumaskVar,
         error::from_err_ptr,
         sync::{
             atomic::{
@@ -294,6 +303,111 @@ mod suite {
             bindings::blk_mq_destroy_queue(queue);
             bindings::blk_put_queue(queue);
         });
+        Ok(())
+    }
+
+    /// Returns the queue of each possible CPU, from `first` on.
+    fn mapped_queues(tags: &TagSet<Driver>, map: usize, first: u32) -> Result<KVec<u32>> {
+        let mut queues = KVec::new();
+        // SAFETY: The tag set is valid, and has that map.
+        let entries = unsafe { (*tags.set.inner.get()).map[map].mq_map };
+        for cpu in (0..nr_cpu_ids()).filter(|cpu| is_possible(*cpu as usize)) {
+            // SAFETY: The map has an entry for each CPU id.
+            queues.push(unsafe { *entries.add(cpu as usize) } - first, GFP_KERNEL)?;
+        }
+        Ok(queues)
+    }
+
+    /// Returns a map of a queue for each possible CPU. The first CPU has queue `rotation`.
+    fn rotated(rotation: u32) -> Result<CpuMap> {
+        let count = possible_cpus();
+        let mut masks = KVec::new();
+        for _ in 0..count {
+            masks.push(CpumaskVar::new_zero(GFP_KERNEL)?, GFP_KERNEL)?;
+        }
+        let cpus = (0..nr_cpu_ids()).filter(|cpu| is_possible(*cpu as usize));
+        for (index, cpu) in (rotation..).zip(cpus) {
+            masks[(index % count) as usize].set(CpuId::from_u32(cpu).ok_or(EINVAL)?);
+        }
+        CpuMap::new(count, |queue| Some(&*masks[queue as usize]))
+    }
+
+    fn is_rotated(queues: &[u32], rotation: u32) -> bool {
+        let expected = (rotation..).map(|index| index % possible_cpus());
+        queues.iter().copied().eq(expected.take(queues.len()))
+    }
+
+    #[test]
+    fn queues_serve_the_cpus_of_their_tables() -> Result {
+        let count = possible_cpus();
+        let queues = QueueCounts {
+            default: count,
+            read: count,
+            poll: 0,
+        };
+        let options = TagSetOptions {
+            queues,
+            ..TagSetOptions::default()
+        };
+        let last = count - 1;
+        let maps = |default, read| -> Result<CpuMaps> {
+            Ok(CpuMaps {
+                default: Some(rotated(default)?),
+                read: Some(rotated(read)?),
+            })
+        };
+        let tags = TagSet::<Driver>::with_cpu_maps(options, maps(0, last)?, Ok(()))?;
+        assert!(is_rotated(&mapped_queues(&tags, 0, 0)?, 0));
+        assert!(is_rotated(&mapped_queues(&tags, 1, count)?, last));
+
+        // The same number of queues, for other CPUs.
+        tags.set_cpu_maps(queues, maps(last, 0)?)?;
+        assert!(is_rotated(&mapped_queues(&tags, 0, 0)?, last));
+        assert!(is_rotated(&mapped_queues(&tags, 1, count)?, 0));
+
+        // Fewer queues, without tables.
+        tags.set_queue_counts(QueueCounts::default())?;
+        assert!(mapped_queues(&tags, 0, 0)?.iter().all(|queue| *queue == 0));
+
+        // A table for another number of queues.
+        let wrong = tags.set_cpu_maps(QueueCounts::default(), maps(0, 0)?);
+        assert_eq!(wrong, Err(EINVAL));
+        assert_eq!(tags.queue_counts(), QueueCounts::default());
+        tags.set_cpu_maps(queues, maps(last, last)?)?;
+        assert!(is_rotated(&mapped_queues(&tags, 0, 0)?, last));
+        Ok(())
+    }
+
+    #[test]
+    fn a_single_map_has_no_table() -> Result {
+        let table = || -> Result<CpuMaps> {
+            Ok(CpuMaps {
+                default: Some(CpuMap::new(1, |_| None)?),
+                read: None,
+            })
+        };
+        let counts = QueueCounts::default();
+        let without = TagSet::<Driver>::new(TagSetOptions::default(), Ok(()))?;
+        assert_eq!(without.set_cpu_maps(counts, table()?), Err(EINVAL));
+        let with = TagSet::<Driver>::with_cpu_maps(TagSetOptions::default(), table()?, Ok(()))?;
+        with.set_cpu_maps(counts, table()?)
+    }
+
+    #[test]
+    fn a_table_that_leaves_a_queue_without_cpus_is_not_used() -> Result {
+        let first = (0..nr_cpu_ids()).find(|cpu| is_possible(*cpu as usize));
+        let first = first.and_then(CpuId::from_u32).ok_or(EINVAL)?;
+        let empty = CpumaskVar::new_zero(GFP_KERNEL)?;
+        let mut all = CpumaskVar::new_zero(GFP_KERNEL)?;
+        all.setall();
+
+        assert_eq!(CpuMap::new(1, |_| Some(&*all))?.queue(first), Some(0));
+        assert_eq!(CpuMap::new(1, |_| Some(&*empty))?.queue(first), Some(0));
+        // The last queue has all CPUs, so the first has none.
+        assert_eq!(CpuMap::new(2, |_| Some(&*all))?.queue(first), None);
+        let one_mask = |queue| (queue == 0).then_some(&*all);
+        assert_eq!(CpuMap::new(2, one_mask)?.queue(first), None);
+        assert_eq!(CpuMap::new(u32::MAX, |_| Some(&*all))?.queue(first), None);
         Ok(())
     }
 }
