@@ -21,7 +21,12 @@
  * same reason the number passed to callbacks is right only with thread=multi: stores=on needs that,
  * and its counts are then approximate.
  *
- * Arguments: out=FILE (required), stores=on.
+ * With patience=MICROSECONDS, a vCPU that has rung the doorbell of a submission queue of an NVMe
+ * controller waits that long, while QEMU's main thread does the commands. So they always complete
+ * before the next instruction is executed: else it would depend on the host how many instructions
+ * later, and how many commands share an interrupt.
+ *
+ * Arguments: out=FILE (required), stores=on, patience=MICROSECONDS.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -29,6 +34,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "marker.h"
 #include "qemu_plugin.h"
@@ -66,6 +72,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of all but the count
 static void *instructions, *stores;	/* trees of tsearch() */
 static uint64_t last_call[VCPUS];
 static bool counting, record_stores;
+static unsigned long patience;	/* in microseconds */
 static FILE *out;
 
 static int by_address(const void *left, const void *right)
@@ -124,6 +131,26 @@ static void on_store(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vad
 	store = find(&stores, &key, sizeof(key), by_line);
 	store->vcpus |= 1u << vcpu % VCPUS;
 	pthread_mutex_unlock(&lock);
+}
+
+/*
+ * Doorbells begin at 0x1000 of the memory of a controller, which has 16 KiB; those of submission and
+ * completion queues take turns.
+ */
+static void on_doorbell(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *data)
+{
+	const struct qemu_plugin_hwaddr *hwaddr = qemu_plugin_get_hwaddr(info, vaddr);
+	uint64_t offset;
+
+	(void)vcpu;
+	(void)data;
+	if (!hwaddr || !qemu_plugin_hwaddr_is_io(hwaddr))
+		return;
+	offset = qemu_plugin_hwaddr_phys_addr(hwaddr) & 0x3fff;
+	if (offset < 0x1000 || (offset & 4) ||
+	    strcmp(qemu_plugin_hwaddr_device_name(hwaddr), "nvme"))
+		return;
+	usleep(patience);
 }
 
 static void clear(const void *node, VISIT which, int depth)
@@ -236,6 +263,9 @@ static void translate(struct qemu_plugin_insn *insn)
 	instruction = find(&instructions, &key, sizeof(key), by_address);
 	qemu_plugin_register_vcpu_insn_exec_cb(insn, on_execution, QEMU_PLUGIN_CB_NO_REGS,
 					       instruction);
+	if (patience && key.kind == PLAIN)
+		qemu_plugin_register_vcpu_mem_cb(insn, on_doorbell, QEMU_PLUGIN_CB_NO_REGS,
+						 QEMU_PLUGIN_MEM_W, NULL);
 	if (!record_stores)
 		return;
 	if (key.kind == CALL || key.kind == INDIRECT)
@@ -263,6 +293,8 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const struct qem
 			out = fopen(argv[i] + 4, "w");
 		else if (!strcmp(argv[i], "stores=on"))
 			record_stores = true;
+		else if (!strncmp(argv[i], "patience=", 9))
+			patience = strtoul(argv[i] + 9, NULL, 10);
 		else
 			return 1;
 	}

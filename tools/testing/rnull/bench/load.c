@@ -4,13 +4,14 @@
  * counting plugin.
  *
  * usage: load NAME DEVICE [key=value...]
- *	engine=psync|uring|discard
+ *	engine=psync|uring|discard|flush
  *	engine=reset		resets a zone, whose size is the stride
  *	engine=report		reports up to 64 zones
  *	engine=append		appends to a zone, by the module of that name
  *	write=1			else read	sequential=1	else random
  *	bs=BYTES		of an I/O	batch=N		io_uring: I/Os submitted together
  *	stride=BYTES		I/Os begin at multiples of this; default: bs
+ *	scatter=1		no two pages of the memory are adjacent
  *	poll=1			io_uring: poll for completions
  *	count=N			I/Os of each job in the region; 0: no region, only the warm-up
  *	warm=N			I/Os of each job before it
@@ -54,7 +55,7 @@
 
 static struct {
 	unsigned long write, sequential, bs, stride, batch, poll, count, warm, span, jobs, fill;
-	unsigned long pause;
+	unsigned long pause, scatter;
 } want = { .bs = 4096, .batch = 1, .count = 1024, .warm = 256, .span = 16 * MIB, .jobs = 1,
 	   .pause = 50 };
 
@@ -66,6 +67,7 @@ static const struct {
 	{ "batch", &want.batch }, { "poll", &want.poll },	{ "count", &want.count },
 	{ "warm", &want.warm },	  { "span", &want.span },	{ "jobs", &want.jobs },
 	{ "fill", &want.fill },	  { "pause", &want.pause },	{ "stride", &want.stride },
+	{ "scatter", &want.scatter },
 };
 
 /* Of this job: its part of the device, the memory of one I/O, which all of them share. */
@@ -120,6 +122,12 @@ static void discard_run(unsigned long count)
 
 		check(ioctl(fd, BLKDISCARD, range) ? -errno : 0, "discard");
 	}
+}
+
+static void flush_run(unsigned long count)
+{
+	while (count--)
+		check(fdatasync(fd) ? -errno : 0, "flush");
 }
 
 static void reset_run(unsigned long count)
@@ -216,6 +224,7 @@ static const struct engine {
 } engines[] = {
 	{ "psync", psync_run }, { "uring", uring_run },	  { "discard", discard_run },
 	{ "reset", reset_run }, { "report", report_run }, { "append", append_run },
+	{ "flush", flush_run },
 };
 
 static const struct engine *engine = engines;
@@ -256,10 +265,26 @@ static void parse(int argc, char **argv)
 		error(1, 0, "these options do not go together");
 }
 
+/* Memory of small pages, of which neighbours come from the two halves of a file. */
+static char *scattered(void)
+{
+	size_t page = getpagesize(), pages = HUGE_PAGE / page;
+	int file = memfd_create("buffer", 0);
+	char *memory = mmap(NULL, HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (file < 0 || memory == MAP_FAILED || ftruncate(file, HUGE_PAGE))
+		error(1, errno, "memory");
+	for (size_t i = 0; i < pages; i++)
+		if (mmap(memory + i * page, page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+			 file, (i % 2 * pages / 2 + i / 2) * page) == MAP_FAILED)
+			error(1, errno, "memory");
+	return memory;
+}
+
 /*
  * Opens the device and allocates memory: a huge page, if the kernel has one, so that the region has
- * no page faults, and an I/O few segments. A discard is carried out by a worker, which the fair
- * scheduler would place in one of several ways, depending on what ran before: so the job gets a
+ * no page faults, and an I/O few segments. A discard or a flush is carried out by a worker, which the
+ * fair scheduler would place in one of several ways, depending on what ran before: so the job gets a
  * real-time policy.
  */
 static void prepare(const char *device, unsigned int job)
@@ -271,7 +296,7 @@ static void prepare(const char *device, unsigned int job)
 	CPU_SET(job, &cpus);
 	if (sched_setaffinity(0, sizeof(cpus), &cpus))
 		error(1, errno, "CPU %u", job);
-	if (engine->run == discard_run && sched_setscheduler(0, SCHED_FIFO, &lowest))
+	if ((engine->run == discard_run || engine->run == flush_run) && sched_setscheduler(0, SCHED_FIFO, &lowest))
 		error(1, errno, "real-time policy");
 	blocks = want.span / want.jobs / want.stride;
 	start = want.span / want.jobs * job;
@@ -280,7 +305,7 @@ static void prepare(const char *device, unsigned int job)
 	fd = open(device, O_RDWR | O_DIRECT | O_NOATIME);
 	if (fd < 0)
 		error(1, errno, "%s", device);
-	buffer = aligned_alloc(HUGE_PAGE, HUGE_PAGE);
+	buffer = want.scatter ? scattered() : aligned_alloc(HUGE_PAGE, HUGE_PAGE);
 	if (!buffer)
 		error(1, errno, "memory");
 	madvise(buffer, HUGE_PAGE, MADV_HUGEPAGE);

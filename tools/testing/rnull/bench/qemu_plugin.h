@@ -47,4 +47,12 @@ uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 
 bool qemu_plugin_mem_is_store(qemu_plugin_meminfo_t info);
 
+struct qemu_plugin_hwaddr;
+
+/* Valid until the callback returns; NULL if the guest has no such address. */
+struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(qemu_plugin_meminfo_t info, uint64_t vaddr);
+bool qemu_plugin_hwaddr_is_io(const struct qemu_plugin_hwaddr *hwaddr);
+uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *hwaddr);
+const char *qemu_plugin_hwaddr_device_name(const struct qemu_plugin_hwaddr *hwaddr);
+
 #endif

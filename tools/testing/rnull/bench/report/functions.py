@@ -9,8 +9,8 @@ from functools import cache
 DRIVER, ABSTRACTION, BLOCK, SYNC, ALLOCATION, COPY, REST = CLASSES = ("driver", "abstraction",
                                                                       "block", "lock/tree/timer",
                                                                       "allocation", "copy", "rest")
-DRIVER_MODULES = {"null_blk", "rnull_mod", "brd"}
-DRIVER_CRATES = {"rnull", "rnull_mod"}
+DRIVER_MODULES = {"null_blk", "rnull_mod", "brd", "nvme", "nvme_core", "rnvme_mod"}
+DRIVER_CRATES = {"rnull", "rnull_mod", "rnvme", "rnvme_mod"}
 # What the abstraction has in place of a function of C that is in another class.
 RUST_TREES = {"kernel::xarray::walk"}
 

@@ -6,6 +6,7 @@ counted.
 """
 
 import csv
+import sys
 from collections import Counter, defaultdict, namedtuple
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,9 @@ from statistics import median
 import sharing
 from functions import ABSTRACTION, DRIVER, SymbolTable, class_of
 
-C, RUST, REFERENCE = "null_blk", "rnull", "brd"
+# The drivers that are compared; REFERENCE is another in C, which does some of the rows.
+NULL, NVME = ("null_blk", "rnull", "brd"), ("nvme", "rnvme", "-")
+C, RUST, REFERENCE = NVME if "--nvme" in sys.argv else NULL
 COUNTS = ["instructions", "string", "locked", "calls", "indirect"]
 HEADER = ["row", "driver", "boot", "turn", "ios", "size", "class", "symbol", *COUNTS]
 MEMORY = (
@@ -23,7 +26,7 @@ MEMORY = (
 
 # Rows in which the scheduler runs a task of the kernel in one of several ways, from boot to boot.
 # Only what the driver itself executes comes out the same each time.
-SCHEDULED = ("discard/4k",)
+SCHEDULED = ("discard/4k", "nvme/discard/4k", "nvme/flush")
 
 
 @dataclass
