@@ -158,7 +158,7 @@ impl Operations for Admin {
             .map_err(|(rq, status)| rq.reject(status))?;
         let (prps, _) = memory.finish();
         let entry = |cid| -> SqEntry { command.entry(cid, prps) };
-        if let Err(command) = pair.submit(&guard, InFlightAdmin(rq), entry, true) {
+        if let Err(command) = pair.submit(&guard, InFlightAdmin(rq), entry) {
             command.cancel(&guard, false);
         }
         Ok(())

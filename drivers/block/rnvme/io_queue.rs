@@ -25,7 +25,8 @@ use super::{
     },
     queue_pair::{
         Gate,
-        QueuePair, //
+        QueuePair,
+        Submission, //
     }, //
 };
 use kernel::{
@@ -263,36 +264,28 @@ fn log_failure(rq: &Request<Io>, status: CommandStatus) {
 /// The driver of the I/O queues.
 pub(crate) struct Io;
 
-/// A command that is ready to be sent.
-struct Prepared {
-    command: InFlightIo,
-    entry: IoCommand,
-    nsid: u32,
-    prps: Prps,
-}
-
-/// Maps the memory of a request and starts it, or rejects it. The block layer sends a request again
-/// for which there is no memory now.
+/// Maps the memory of a request, starts it, and puts its command into the submission queue; or
+/// rejects the request. The block layer sends a request again for which there is no memory now.
 #[inline]
-fn prepare<'q>(
+fn put<'q>(
     rq: IdleRequest<'q, Io>,
-    pair: &QueuePair<InFlightIo>,
-    namespace: &Namespace,
+    submission: &mut Option<Submission<InFlightIo>>,
+    hw: HwQueue<'q, Io>,
     guard: &rcu::Guard,
-) -> Result<Prepared, RejectedRequest<'q, Io>> {
-    if pair.gate() != Gate::Open {
-        return Err(turn_away(rq, pair));
-    }
-    let Some(entry) = namespace.command(&rq) else {
+) -> Result<(), RejectedRequest<'q, Io>> {
+    let Some(room) = submission.as_mut().and_then(|queue| queue.room(&rq)) else {
+        return Err(turn_away(rq, hw.data()));
+    };
+    let namespace = hw.queue_data();
+    let Some(command) = namespace.command(&rq) else {
         return Err(rq.reject(BlkStatus::NOTSUPP));
     };
-    let pools = &namespace.shared.pools;
     let mut memory = Builder::new(PooledList {
-        pools,
+        pools: &namespace.shared.pools,
         bytes: rq.bytes(),
         extra: Extra::None,
     });
-    if let IoCommand::Deallocate(blocks) = entry {
+    if let IoCommand::Deallocate(blocks) = command {
         if memory.add_range(blocks).is_err() {
             return Err(rq.reject(BlkStatus::RESOURCE));
         }
@@ -301,15 +294,45 @@ fn prepare<'q>(
         .map_and_start(guard, |address, len| memory.add(address, len))
         .map_err(|(rq, status)| rq.reject(status))?;
     let (prps, list) = memory.finish();
-    Ok(Prepared {
-        command: InFlightIo {
-            rq,
-            _extra: list.extra,
-        },
-        entry,
-        nsid: namespace.nsid,
-        prps,
-    })
+    let in_flight = InFlightIo {
+        rq,
+        _extra: list.extra,
+    };
+    room.put(in_flight, |cid| command.entry(cid, namespace.nsid, prps));
+    Ok(())
+}
+
+/// Puts the commands of a request, and of those behind it that have the same queue pair, into the
+/// submission queue, then tells the controller.
+///
+/// Returns the first request that has another queue pair, or the one that is rejected. Those behind
+/// are still in the list.
+#[inline]
+fn put_all<'q>(
+    mut rq: IdleRequest<'q, Io>,
+    rqs: &mut PlugList<'q, Io>,
+    guard: &rcu::Guard,
+) -> Result<Option<IdleRequest<'q, Io>>, RejectedRequest<'q, Io>> {
+    let mut hw = rq.hw_queue();
+    let pair = hw.data();
+    let mut submission = pair.submission();
+    let result = loop {
+        if let Err(rejected) = put(rq, &mut submission, hw, guard) {
+            break Err(rejected);
+        }
+        let Some(next) = rqs.pop() else {
+            break Ok(None);
+        };
+        hw = next.hw_queue();
+        if !Arc::ptr_eq(hw.data(), pair) {
+            break Ok(Some(next));
+        }
+        rq = next;
+    };
+    if let Some(submission) = &mut *submission {
+        submission.announce(guard);
+    }
+    result
 }
 
 /// Rejects a request for a queue pair that is not open.
@@ -338,34 +361,6 @@ impl Builder<PooledList<'_>> {
     }
 }
 
-/// Cancels a command that the queue pair did not take, since it was closed meanwhile.
-#[cold]
-fn refused(pair: &QueuePair<InFlightIo>, command: InFlightIo, guard: &rcu::Guard) {
-    let rq = command.rq.unmap(guard);
-    if pair.gate() == Gate::Dead {
-        rq.end(Err(BlkStatus::IOERR));
-    } else {
-        rq.requeue();
-    }
-}
-
-impl Prepared {
-    /// Sends the command. Tells the controller at once if `last`.
-    #[inline]
-    fn submit(self, pair: &QueuePair<InFlightIo>, guard: &rcu::Guard, last: bool) {
-        let Self {
-            command,
-            entry,
-            nsid,
-            prps,
-        } = self;
-        let entry = |cid| entry.entry(cid, nsid, prps);
-        if let Err(command) = pair.submit(guard, command, entry, last) {
-            refused(pair, command, guard);
-        }
-    }
-}
-
 #[vtable]
 impl Operations for Io {
     type Context = NonBlocking;
@@ -391,7 +386,11 @@ impl Operations for Io {
     fn queue_rq<'q>(rq: IdleRequest<'q, Self>, last: bool) -> QueueResult<'q, Self> {
         let hw = rq.hw_queue();
         let guard = rcu::read_lock();
-        prepare(rq, hw.data(), hw.queue_data(), &guard)?.submit(hw.data(), &guard, last);
+        let mut submission = hw.data().submission();
+        put(rq, &mut submission, hw, &guard)?;
+        if let (Some(submission), true) = (&mut *submission, last) {
+            submission.announce(&guard);
+        }
         Ok(())
     }
 
@@ -401,25 +400,16 @@ impl Operations for Io {
 
     fn queue_rqs(rqs: &mut PlugList<'_, Self>) {
         let guard = rcu::read_lock();
-        let mut previous: Option<&Arc<QueuePair<InFlightIo>>> = None;
-        while let Some(rq) = rqs.pop() {
-            let hw = rq.hw_queue();
-            let (pair, namespace) = (hw.data(), hw.queue_data());
-            if let Some(previous) = previous.filter(|previous| !Arc::ptr_eq(previous, pair)) {
-                previous.announce(&guard);
-            }
-            previous = Some(pair);
-            match prepare(rq, pair, namespace, &guard) {
-                Ok(prepared) => prepared.submit(pair, &guard, false),
+        let mut next = rqs.pop();
+        while let Some(rq) = next {
+            next = match put_all(rq, rqs, &guard) {
+                Ok(next) => next,
                 Err(rejected) => {
                     // Those in the list are queued one by one.
                     rqs.push_back(rejected);
                     break;
                 }
-            }
-        }
-        if let Some(pair) = previous {
-            pair.announce(&guard);
+            };
         }
     }
 

@@ -15,15 +15,20 @@ use super::{
 use kernel::{
     block::mq::{
         IoCompletionBatch,
+        Request,
         RequestTable,
         Submitter,
-        TimedOutRequest, //
+        TimedOutRequest,
+        VacantEntry, //
     },
     device::Bound,
-    dma::Coherent,
+    dma::{
+        Coherent,
+        CoherentView, //
+    },
     io::{
         io_project,
-        io_write, //
+        Io, //
     },
     irq::exclusive::Exclusive,
     pci::{
@@ -41,7 +46,8 @@ use kernel::{
         static_lock_class,
         Arc,
         Mutex,
-        SpinLock, //
+        SpinLock,
+        SpinLockGuard, //
     },
 };
 
@@ -68,42 +74,45 @@ pub(crate) struct Submission<C: Command> {
     announced: usize,
 }
 
-impl<C: Command> Submission<C> {
+/// Room for a command: an entry of the submission queue, and one of the table.
+pub(crate) struct Room<'a, C: Command> {
+    entry: VacantEntry<'a, C>,
+    slot: CoherentView<'a, SqEntry>,
+    tail: &'a mut usize,
+    /// The tail when the command is in the queue.
+    next: usize,
+}
+
+impl<C: Command> Room<'_, C> {
     /// Writes the entry that `entry` makes for an identifier, and takes over the command. The
-    /// controller does not know of it before [`Self::announce`].
-    ///
-    /// Returns the command if the queue pair is not open, or if its tag is not free. There is always
-    /// room for the entry, since the queue has one more than there are tags.
+    /// controller does not know of it before [`Submission::announce`].
     #[inline]
-    pub(crate) fn push(&mut self, command: C, entry: impl FnOnce(u16) -> SqEntry) -> Result<(), C> {
+    pub(crate) fn put(self, command: C, entry: impl FnOnce(u16) -> SqEntry) {
+        self.slot.copy_write(entry(self.entry.id()).map(u64::to_le));
+        self.entry.insert(command);
+        *self.tail = self.next;
+    }
+}
+
+impl<C: Command> Submission<C> {
+    /// Returns the room for the command of a request; [`None`] if the queue pair is not open, or if
+    /// the tag is not free.
+    ///
+    /// There is always room in the queue, since that has one entry more than there are tags.
+    #[inline]
+    pub(crate) fn room(&mut self, rq: &Request<C::Driver>) -> Option<Room<'_, C>> {
         if !self.is_open {
-            return Err(command);
+            return None;
         }
-        let Some(vacant) = self.table.vacant(command.request().tag()) else {
-            return Err(command);
-        };
-        let written = (|| -> Result {
-            let slot = io_project!(self.ring, [try: self.tail]);
-            let entry = entry(vacant.id());
-            io_write!(slot, [try: 0], entry[0].to_le());
-            io_write!(slot, [try: 1], entry[1].to_le());
-            io_write!(slot, [try: 2], entry[2].to_le());
-            io_write!(slot, [try: 3], entry[3].to_le());
-            io_write!(slot, [try: 4], entry[4].to_le());
-            io_write!(slot, [try: 5], entry[5].to_le());
-            io_write!(slot, [try: 6], entry[6].to_le());
-            io_write!(slot, [try: 7], entry[7].to_le());
-            Ok(())
-        })();
-        if written.is_err() {
-            return Err(command);
-        }
-        vacant.insert(command);
-        self.tail += 1;
-        if self.tail == self.ring.len() {
-            self.tail = 0;
-        }
-        Ok(())
+        let entry = self.table.vacant(rq.tag())?;
+        let at = self.tail;
+        let project = || Ok::<_, Error>(io_project!(self.ring, [try: at]));
+        Some(Room {
+            slot: project().ok()?,
+            entry,
+            next: if at + 1 == self.ring.len() { 0 } else { at + 1 },
+            tail: &mut self.tail,
+        })
     }
 
     /// Tells the controller of the commands that were pushed.
@@ -237,25 +246,32 @@ impl<C: Command> QueuePair<C> {
         (*self.submission.lock()).as_mut().map(f)
     }
 
-    /// Sends a command. Tells the controller at once if `last`.
+    /// Locks the submission queue, which there is none of before [`Self::prepare`].
+    ///
+    /// While it is locked no request may end, for that may cause another request to be sent.
+    #[inline]
+    pub(crate) fn submission(&self) -> SpinLockGuard<'_, Option<Submission<C>>> {
+        self.submission.lock()
+    }
+
+    /// Sends a command, and tells the controller at once.
     ///
     /// Returns the command if the queue pair is not open, or the tag is not free.
-    #[inline]
     pub(crate) fn submit(
         &self,
         guard: &rcu::Guard,
         command: C,
         entry: impl FnOnce(u16) -> SqEntry,
-        last: bool,
     ) -> Result<(), C> {
         let mut submission = self.submission.lock();
-        let Some(submission) = (*submission).as_mut() else {
+        let Some(submission) = &mut *submission else {
             return Err(command);
         };
-        submission.push(command, entry)?;
-        if last {
-            submission.announce(guard);
-        }
+        let Some(room) = submission.room(command.request()) else {
+            return Err(command);
+        };
+        room.put(command, entry);
+        submission.announce(guard);
         Ok(())
     }
 
