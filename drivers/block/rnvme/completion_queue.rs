@@ -19,7 +19,8 @@ use kernel::{
     dma::Coherent,
     io::{
         io_project,
-        io_read, //
+        io_read,
+        IoBase, //
     },
     irq::{
         exclusive::Handler,
@@ -128,7 +129,8 @@ impl<C: Command> CompletionQueue<C> {
     /// Takes the next entry, if it is new.
     #[inline]
     fn next(&mut self) -> Result<Option<Completion>> {
-        let entry = io_project!(self.ring, [try: self.head]);
+        let entries = (&self.ring).as_view().as_sys_mem();
+        let entry = io_project!(entries, [try: self.head]);
         let last = u64::from_le(io_read!(entry, [try: 1]));
         if Completion::phase(last) != self.phase {
             return Ok(None);

@@ -22,13 +22,12 @@ use kernel::{
         VacantEntry, //
     },
     device::Bound,
-    dma::{
-        Coherent,
-        CoherentView, //
-    },
+    dma::Coherent,
     io::{
         io_project,
-        Io, //
+        io_write,
+        IoBase,
+        SysMem, //
     },
     irq::exclusive::Exclusive,
     pci::{
@@ -77,10 +76,28 @@ pub(crate) struct Submission<C: Command> {
 /// Room for a command: an entry of the submission queue, and one of the table.
 pub(crate) struct Room<'a, C: Command> {
     entry: VacantEntry<'a, C>,
-    slot: CoherentView<'a, SqEntry>,
+    slot: SysMem<'a, SqEntry>,
     tail: &'a mut usize,
     /// The tail when the command is in the queue.
     next: usize,
+}
+
+/// Writes an entry, word by word.
+#[inline]
+fn write(slot: SysMem<'_, SqEntry>, entry: SqEntry) {
+    let words = entry.map(u64::to_le);
+    // The indices are in range, so this does not fail.
+    let _ = (|| -> Result {
+        io_write!(slot, [try: 0], words[0]);
+        io_write!(slot, [try: 1], words[1]);
+        io_write!(slot, [try: 2], words[2]);
+        io_write!(slot, [try: 3], words[3]);
+        io_write!(slot, [try: 4], words[4]);
+        io_write!(slot, [try: 5], words[5]);
+        io_write!(slot, [try: 6], words[6]);
+        io_write!(slot, [try: 7], words[7]);
+        Ok(())
+    })();
 }
 
 impl<C: Command> Room<'_, C> {
@@ -88,7 +105,7 @@ impl<C: Command> Room<'_, C> {
     /// controller does not know of it before [`Submission::announce`].
     #[inline]
     pub(crate) fn put(self, command: C, entry: impl FnOnce(u16) -> SqEntry) {
-        self.slot.copy_write(entry(self.entry.id()).map(u64::to_le));
+        write(self.slot, entry(self.entry.id()));
         self.entry.insert(command);
         *self.tail = self.next;
     }
@@ -106,9 +123,10 @@ impl<C: Command> Submission<C> {
         }
         let entry = self.table.vacant(rq.tag())?;
         let at = self.tail;
-        let project = || Ok::<_, Error>(io_project!(self.ring, [try: at]));
+        let slots = (&self.ring).as_view().as_sys_mem();
+        let slot = (|| Ok::<_, Error>(io_project!(slots, [try: at])))().ok()?;
         Some(Room {
-            slot: project().ok()?,
+            slot,
             entry,
             next: if at + 1 == self.ring.len() { 0 } else { at + 1 },
             tail: &mut self.tail,
