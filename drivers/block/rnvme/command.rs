@@ -146,53 +146,62 @@ pub(crate) struct Blocks {
 
 /// A command for an I/O queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IoCommand {
-    /// Flush.
-    Flush,
-    /// Read.
-    Read(Blocks),
-    /// Write; true if the data must reach the medium first.
-    Write(Blocks, bool),
-    /// Write Zeroes; true if the blocks must not be deallocated.
-    WriteZeroes(Blocks, bool),
-    /// Dataset Management: deallocate. The memory of the command has the blocks once more, as
-    /// [`deallocate_range`] returns them.
-    Deallocate(Blocks),
+pub(crate) struct IoCommand {
+    opcode: u8,
+    /// The command dwords 10 and 11.
+    first: u64,
+    /// The command dword 12.
+    flags: u32,
 }
 
 impl IoCommand {
+    /// Flush.
+    pub(crate) const FLUSH: Self = Self {
+        opcode: 0x00,
+        first: 0,
+        flags: 0,
+    };
+
+    /// Dataset Management: deallocate. The memory of the command has one range, as
+    /// [`deallocate_range`] returns it.
+    pub(crate) const DEALLOCATE: Self = Self {
+        opcode: 0x09,
+        first: 1 << (32 + 2),
+        flags: 0,
+    };
+
+    #[inline]
+    fn of_blocks(opcode: u8, blocks: Blocks, flags: u32) -> Self {
+        Self {
+            opcode,
+            first: blocks.first,
+            // The count is zero-based, and has 16 bits.
+            flags: blocks.count.wrapping_sub(1) & 0xffff | flags,
+        }
+    }
+
+    /// Read.
+    #[inline]
+    pub(crate) fn read(blocks: Blocks) -> Self {
+        Self::of_blocks(0x02, blocks, 0)
+    }
+
+    /// Write. `fua` says that the data must reach the medium first.
+    #[inline]
+    pub(crate) fn write(blocks: Blocks, fua: bool) -> Self {
+        Self::of_blocks(0x01, blocks, u32::from(fua) << 30)
+    }
+
+    /// Write Zeroes. `keep` says that the blocks must not be deallocated.
+    #[inline]
+    pub(crate) fn write_zeroes(blocks: Blocks, keep: bool) -> Self {
+        Self::of_blocks(0x08, blocks, u32::from(!keep) << 25)
+    }
+
     /// Returns the entry for a namespace.
     #[inline]
     pub(crate) fn entry(self, cid: u16, nsid: u32, data: Prps) -> SqEntry {
-        const FLUSH: u8 = 0x00;
-        const WRITE: u8 = 0x01;
-        const READ: u8 = 0x02;
-        const WRITE_ZEROES: u8 = 0x08;
-        const DATASET_MANAGEMENT: u8 = 0x09;
-        const FUA: u32 = 1 << 30;
-        const DEALLOCATE: u32 = 1 << 25;
-        let blocks = |opcode, blocks: Blocks, flags: u32| {
-            // The count is zero-based, and has 16 bits.
-            let count = blocks.count.wrapping_sub(1) & 0xffff;
-            let last = [blocks.first, u64::from(count | flags), 0];
-            entry(opcode, cid, nsid, data, last)
-        };
-        match self {
-            Self::Read(at) => blocks(READ, at, 0),
-            Self::Write(at, fua) => blocks(WRITE, at, if fua { FUA } else { 0 }),
-            Self::WriteZeroes(at, keep) => {
-                blocks(WRITE_ZEROES, at, if keep { 0 } else { DEALLOCATE })
-            }
-            Self::Flush => entry(FLUSH, cid, nsid, data, [0; 3]),
-            // One range; the attribute to deallocate.
-            Self::Deallocate(_) => entry(
-                DATASET_MANAGEMENT,
-                cid,
-                nsid,
-                data,
-                [dwords(0, 1 << 2), 0, 0],
-            ),
-        }
+        entry(self.opcode, cid, nsid, data, [self.first, u64::from(self.flags), 0])
     }
 }
 

@@ -96,20 +96,26 @@ pub(crate) struct Namespace {
 }
 
 impl Namespace {
+    /// Returns the blocks that a request is about.
+    #[inline]
+    fn blocks(&self, rq: &Request<Io>) -> Blocks {
+        Blocks {
+            first: rq.sector().0.wrapping_shr(self.block_shift),
+            // A request has fewer sectors than 32 bits can count.
+            count: (rq.sectors().0 as u32).wrapping_shr(self.block_shift),
+        }
+    }
+
     /// Returns the command for a request; [`None`] for an operation that does not exist.
     #[inline]
     fn command(&self, rq: &Request<Io>) -> Option<IoCommand> {
-        let blocks = Blocks {
-            first: rq.sector().0 >> self.block_shift,
-            // At most the capacity of a disk in sectors of 512 bytes, of 32 bits.
-            count: (rq.sectors().0 >> self.block_shift) as u32,
-        };
+        let blocks = self.blocks(rq);
         Some(match rq.op() {
-            Op::Read => IoCommand::Read(blocks),
-            Op::Write => IoCommand::Write(blocks, rq.is_fua()),
-            Op::Flush => IoCommand::Flush,
-            Op::Discard => IoCommand::Deallocate(blocks),
-            Op::WriteZeroes => IoCommand::WriteZeroes(blocks, !self.zeroes_may_deallocate),
+            Op::Read => IoCommand::read(blocks),
+            Op::Write => IoCommand::write(blocks, rq.is_fua()),
+            Op::Flush => IoCommand::FLUSH,
+            Op::Discard => IoCommand::DEALLOCATE,
+            Op::WriteZeroes => IoCommand::write_zeroes(blocks, !self.zeroes_may_deallocate),
             _ => return None,
         })
     }
@@ -285,10 +291,8 @@ fn put<'q>(
         bytes: rq.bytes(),
         extra: Extra::None,
     });
-    if let IoCommand::Deallocate(blocks) = command {
-        if memory.add_range(blocks).is_err() {
-            return Err(rq.reject(BlkStatus::RESOURCE));
-        }
+    if command == IoCommand::DEALLOCATE && memory.add_range(namespace.blocks(&rq)).is_err() {
+        return Err(rq.reject(BlkStatus::RESOURCE));
     }
     let rq = rq
         .map_and_start(guard, |address, len| memory.add(address, len))

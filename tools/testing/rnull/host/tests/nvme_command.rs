@@ -94,11 +94,11 @@ proptest! {
         let zero_based = ((count - 1) as u16).to_le_bytes();
         let start = first.to_le_bytes();
         for (command, opcode, flags) in [
-            (IoCommand::Read(blocks), 2, 0),
-            (IoCommand::Write(blocks, false), 1, 0),
-            (IoCommand::Write(blocks, true), 1, 0x40),
-            (IoCommand::WriteZeroes(blocks, true), 8, 0),
-            (IoCommand::WriteZeroes(blocks, false), 8, 2),
+            (IoCommand::read(blocks), 2, 0),
+            (IoCommand::write(blocks, false), 1, 0),
+            (IoCommand::write(blocks, true), 1, 0x40),
+            (IoCommand::write_zeroes(blocks, true), 8, 0),
+            (IoCommand::write_zeroes(blocks, false), 8, 2),
         ] {
             let rest: [(usize, &[u8]); 3] = [(40, &start), (48, &zero_based), (51, &[flags])];
             let entry = command.entry(cid, nsid, data);
@@ -108,10 +108,10 @@ proptest! {
 
     #[test]
     fn others(cid: u16, nsid: u32, data in prps(), first: u64, count: u32) {
-        let entry = IoCommand::Flush.entry(cid, nsid, data);
+        let entry = IoCommand::FLUSH.entry(cid, nsid, data);
         prop_assert_eq!(in_memory(&entry), expected(0, cid, nsid, data, &[]));
         let blocks = Blocks { first, count };
-        let entry = IoCommand::Deallocate(blocks).entry(cid, nsid, data);
+        let entry = IoCommand::DEALLOCATE.entry(cid, nsid, data);
         prop_assert_eq!(in_memory(&entry), expected(9, cid, nsid, data, &[(44, &[4])]));
         let range = [&[0; 4][..], &count.to_le_bytes(), &first.to_le_bytes()].concat();
         prop_assert_eq!(in_memory(&deallocate_range(blocks)), range);
