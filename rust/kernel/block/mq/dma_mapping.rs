@@ -49,6 +49,8 @@ pub(super) enum DmaMapping {
 // One is stored for each request in flight.
 const _: () = assert!(size_of::<DmaMapping>() <= 16);
 
+const _: () = assert!(bindings::req_op_REQ_OP_READ == 0 && bindings::req_op_REQ_OP_WRITE == 1);
+
 /// A range of addresses of the device.
 #[derive(Clone, Copy)]
 pub(super) struct Range {
@@ -79,14 +81,15 @@ struct Iter {
 fn has_data(flags: bindings::blk_opf_t) -> bool {
     const OP_MASK: u32 = (1 << bindings::REQ_OP_BITS) - 1;
 
-    matches!(
-        flags & OP_MASK,
-        bindings::req_op_REQ_OP_READ
-            | bindings::req_op_REQ_OP_WRITE
-            | bindings::req_op_REQ_OP_ZONE_APPEND
-            | bindings::req_op_REQ_OP_DRV_IN
-            | bindings::req_op_REQ_OP_DRV_OUT
-    )
+    let op = flags & OP_MASK;
+    // The first two are the most frequent.
+    op <= bindings::req_op_REQ_OP_WRITE
+        || matches!(
+            op,
+            bindings::req_op_REQ_OP_ZONE_APPEND
+                | bindings::req_op_REQ_OP_DRV_IN
+                | bindings::req_op_REQ_OP_DRV_OUT
+        )
 }
 
 impl DmaMapping {
