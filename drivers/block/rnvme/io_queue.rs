@@ -53,6 +53,7 @@ use kernel::{
     },
     dma::pool::{
         DmaBlock,
+        DmaMemory,
         DmaPool, //
     },
     prelude::*,
@@ -128,6 +129,17 @@ enum Extra {
     Long(DmaBlock<u64, LIST_ENTRIES>),
 }
 
+impl Extra {
+    #[inline]
+    fn into_memory(self) -> Option<DmaMemory> {
+        match self {
+            Self::None => None,
+            Self::Short(block) => Some(block.into_memory()),
+            Self::Long(block) => Some(block.into_memory()),
+        }
+    }
+}
+
 /// A list of pages that is taken from a pool when it is needed.
 struct PooledList<'a> {
     pools: &'a Pools,
@@ -173,7 +185,7 @@ impl List for PooledList<'_> {
 pub(crate) struct InFlightIo {
     rq: MappedRequest<Io>,
     /// Kept until the command has completed.
-    _extra: Extra,
+    list: Option<DmaMemory>,
 }
 
 impl InFlight for InFlightIo {
@@ -193,7 +205,8 @@ impl Command for InFlightIo {
         guard: &rcu::Guard,
         batch: &mut IoCompletionBatch<'_, Io>,
     ) {
-        let rq = self.rq.unmap(guard);
+        let Self { rq, list } = self;
+        let rq = rq.unmap(guard);
         if completion.status.is_success() {
             if rq.data().load(Relaxed) != 0 {
                 rq.data().store(0, Relaxed);
@@ -202,6 +215,7 @@ impl Command for InFlightIo {
         } else {
             failed(rq, completion.status);
         }
+        drop(list);
     }
 
     #[cold]
@@ -300,7 +314,7 @@ fn put<'q>(
     let (prps, list) = memory.finish();
     let in_flight = InFlightIo {
         rq,
-        _extra: list.extra,
+        list: list.extra.into_memory(),
     };
     room.put(in_flight, |cid| command.entry(cid, namespace.nsid, prps));
     Ok(())

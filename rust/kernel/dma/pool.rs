@@ -22,7 +22,8 @@ use crate::{
     prelude::*,
     sync::{
         Arc,
-        SpinLockIrq, //
+        SpinLockIrq,
+        UniqueArc, //
     },
     transmute::{
         AsBytes,
@@ -84,20 +85,27 @@ struct Pool {
 
 /// # Invariants
 ///
-/// `free` contains each free block once, and has room for all blocks. The memory of a block that is
-/// not free is never freed.
+/// `free` points to the place of each free block once, and has room for all blocks. `places` is not
+/// reallocated. The memory of a block that is not free is never freed, nor is its place.
 struct Blocks {
     pages: KVec<Coherent<[u8]>>,
-    free: KVec<Place>,
-    total: usize,
+    places: KVec<Place>,
+    free: KVec<NonNull<Place>>,
     is_closed: bool,
+    /// The pool itself, until it is closed, so that blocks need not count references to it. If a
+    /// block exists then, the pool is leaked.
+    pool: Option<Arc<Pool>>,
 }
 
 /// Where a block is.
-#[derive(Clone, Copy)]
+///
+/// # Invariants
+///
+/// `pool` has this place, and is valid while the block is not free.
 struct Place {
     memory: NonNull<u8>,
     address: DmaAddress,
+    pool: NonNull<Pool>,
 }
 
 /// The most blocks of a pool: what is recorded of them, and of their pages, is allocated at once.
@@ -107,7 +115,22 @@ const MAX_BLOCKS: usize = {
 };
 
 // SAFETY: A place can be used by any thread.
-unsafe impl Send for Place {}
+unsafe impl Send for Blocks {}
+
+impl Place {
+    /// Frees a block.
+    ///
+    /// # Safety
+    ///
+    /// It is not free, and not used after this.
+    #[inline(never)]
+    unsafe fn free(this: NonNull<Self>) {
+        // SAFETY: The block is not free, so its place exists, and the pool is valid.
+        let pool = unsafe { this.as_ref().pool.as_ref() };
+        // INVARIANT: The block was not free, so there is room for it.
+        let _ = pool.blocks.lock().free.push_within_capacity(this);
+    }
+}
 
 impl Pool {
     /// Makes a pool of at least so many blocks of `size` bytes, which divides that of a page.
@@ -118,31 +141,38 @@ impl Pool {
         if total > MAX_BLOCKS {
             return Err(EINVAL);
         }
+        let mut memory = UniqueArc::<Self>::new_uninit(GFP_KERNEL)?;
+        let at = NonNull::from(&mut *memory).cast::<Self>();
         let mut this = Blocks {
             pages: KVec::with_capacity(pages, GFP_KERNEL)?,
+            places: KVec::with_capacity(total, GFP_KERNEL)?,
             free: KVec::with_capacity(total, GFP_KERNEL)?,
-            total,
             is_closed: false,
+            pool: None,
         };
         for _ in 0..pages {
             let page: Coherent<[u8]> = Coherent::zeroed_slice(dev, PAGE_SIZE, GFP_KERNEL)?;
             let start = NonNull::new(page.as_mut_ptr().cast::<u8>()).ok_or(ENOMEM)?;
             for offset in (0..PAGE_SIZE).step_by(size) {
-                // INVARIANT: The blocks of a new page are free.
-                this.free.push_within_capacity(Place {
+                // INVARIANT: This is the pool that is made here, of which the block is.
+                this.places.push_within_capacity(Place {
                     // SAFETY: The offset is one in the page.
                     memory: unsafe { start.add(offset) },
                     address: page.dma_address() + offset as DmaAddress,
+                    pool: at,
                 })?;
             }
             this.pages.push_within_capacity(page)?;
         }
-        let pool = Arc::pin_init(
-            pin_init!(Self {
-                blocks <- new_spinlock_irq!(this),
-            }),
-            GFP_KERNEL,
-        )?;
+        for place in this.places.iter_mut() {
+            // INVARIANT: The blocks of new pages are free, and all places are there.
+            this.free.push_within_capacity(NonNull::from(place))?;
+        }
+        let init = pin_init!(Self {
+            blocks <- new_spinlock_irq!(this),
+        });
+        let pool: Arc<Self> = memory.pin_init_with(init)?.into();
+        pool.blocks.lock().pool = Some(pool.clone());
         UntilUnbind::new(dev, pool, ModulePin::of_this_code()?)
     }
 }
@@ -182,8 +212,7 @@ impl<T: Element, const N: usize> DmaPool<T, N> {
         }
         // INVARIANT: The block is not free any more.
         blocks.free.pop().map(|place| DmaBlock {
-            pool: pool.clone(),
-            place,
+            memory: DmaMemory { place },
             _elements: PhantomData,
         })
     }
@@ -193,16 +222,49 @@ impl Release for Pool {
     fn release(&self) {
         let mut blocks = self.blocks.lock();
         blocks.is_closed = true;
-        let pages = core::mem::take(&mut blocks.pages);
-        let is_complete = blocks.free.len() == blocks.total;
+        let leaked = (core::mem::take(&mut blocks.pages), blocks.pool.take());
+        let is_complete = blocks.free.len() == blocks.places.len();
         drop(blocks);
         if is_complete {
             // Memory is not freed with interrupts disabled.
-            drop(pages);
+            drop(leaked);
         } else {
             pr_warn!("a pool of DMA memory is leaked, since blocks are in use\n");
-            core::mem::forget(pages);
+            core::mem::forget(leaked);
         }
+    }
+}
+
+/// The memory of a block, which is free again when this is dropped.
+///
+/// It has the size of a pointer, so it can be kept for each command that a device has.
+///
+/// # Invariants
+///
+/// `place` is that of a block that is not free. Nothing else has the block.
+pub struct DmaMemory {
+    place: NonNull<Place>,
+}
+
+// SAFETY: A block can be used by any thread, and nothing changes a place.
+unsafe impl Send for DmaMemory {}
+
+// SAFETY: As above.
+unsafe impl Sync for DmaMemory {}
+
+impl DmaMemory {
+    #[inline]
+    fn place(&self) -> &Place {
+        // SAFETY: By the type invariant, the block is not free, so its place exists.
+        unsafe { self.place.as_ref() }
+    }
+}
+
+impl Drop for DmaMemory {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant, and nothing has the block any more.
+        unsafe { Place::free(self.place) };
     }
 }
 
@@ -210,10 +272,9 @@ impl Release for Pool {
 ///
 /// # Invariants
 ///
-/// `place` is a block of `pool`, and not free.
+/// The memory is that of `N` values.
 pub struct DmaBlock<T: Element, const N: usize> {
-    pool: Arc<Pool>,
-    place: Place,
+    memory: DmaMemory,
     _elements: PhantomData<[T; N]>,
 }
 
@@ -221,7 +282,13 @@ impl<T: Element, const N: usize> DmaBlock<T, N> {
     /// Returns the address by which the device knows the block.
     #[inline]
     pub fn address(&self) -> DmaAddress {
-        self.place.address
+        self.memory.place().address
+    }
+
+    /// Gives up the access to the values. They remain until the memory is dropped.
+    #[inline]
+    pub fn into_memory(self) -> DmaMemory {
+        self.memory
     }
 
     /// Writes a value, which the device may overwrite.
@@ -256,20 +323,12 @@ impl<T: Element, const N: usize> DmaBlock<T, N> {
 
     /// Returns where a value is.
     fn value(&self, index: usize) -> *mut T {
-        self.place.memory.as_ptr().cast::<T>().wrapping_add(index)
+        self.memory.place().memory.as_ptr().cast::<T>().wrapping_add(index)
     }
 }
 
 // SAFETY: A shared reference only allows to read values that are `Sync`.
 unsafe impl<T: Element, const N: usize> Sync for DmaBlock<T, N> {}
-
-impl<T: Element, const N: usize> Drop for DmaBlock<T, N> {
-    fn drop(&mut self) {
-        let mut blocks = self.pool.blocks.lock();
-        // INVARIANT: The block was not free, so there is room for it.
-        let _ = blocks.free.push_within_capacity(self.place);
-    }
-}
 
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 mod tests;
