@@ -77,12 +77,21 @@ impl<L: List> Builder<L> {
     #[inline]
     pub(crate) fn add(&mut self, address: u64, bytes: u32) -> Result<(), L::Error> {
         let len = u64::from(bytes);
-        if self.pages == 0 && len > 0 && address % PAGE_SIZE + len <= PAGE_SIZE {
-            // The most frequent case: a single page.
-            self.prps.first = address;
-            self.pages = 1;
-            self.end = address.wrapping_add(len);
-            return Ok(());
+        if len > 0 && address % PAGE_SIZE + len <= PAGE_SIZE {
+            // The most frequent cases: a single page, and one of many in a list that has begun.
+            if self.pages == 0 {
+                self.prps.first = address;
+                self.pages = 1;
+                self.end = address.wrapping_add(len);
+                return Ok(());
+            }
+            let is_joined = (self.end | address) % PAGE_SIZE == 0;
+            if is_joined && (3..=LIST_ENTRIES).contains(&self.pages) {
+                self.list.set(self.pages - 1, address)?;
+                self.pages += 1;
+                self.end = address.wrapping_add(len);
+                return Ok(());
+            }
         }
         self.add_pages(address, len)
     }
