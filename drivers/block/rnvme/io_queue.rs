@@ -402,12 +402,11 @@ impl Operations for Io {
     }
 
     fn queue_rq<'q>(rq: IdleRequest<'q, Self>, last: bool) -> QueueResult<'q, Self> {
-        let hw = rq.hw_queue();
-        let guard = rcu::read_lock();
+        let (hw, context) = (rq.hw_queue(), rq.context());
         let mut submission = hw.data().submission();
-        put(rq, &mut submission, hw, &guard)?;
+        put(rq, &mut submission, hw, context.rcu_guard())?;
         if let (Some(submission), true) = (&mut *submission, last) {
-            submission.announce(&guard);
+            submission.announce(context.rcu_guard());
         }
         Ok(())
     }
@@ -417,10 +416,10 @@ impl Operations for Io {
     }
 
     fn queue_rqs(rqs: &mut PlugList<'_, Self>) {
-        let guard = rcu::read_lock();
         let mut next = rqs.pop();
         while let Some(rq) = next {
-            next = match put_all(rq, rqs, &guard) {
+            let context = rq.context();
+            next = match put_all(rq, rqs, context.rcu_guard()) {
                 Ok(next) => next,
                 Err(rejected) => {
                     // Those in the list are queued one by one.

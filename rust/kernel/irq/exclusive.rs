@@ -45,7 +45,10 @@ use crate::{
         UntilUnbind, //
     },
 };
-use core::cell::UnsafeCell;
+use core::{
+    cell::UnsafeCell,
+    ptr::NonNull, //
+};
 
 /// A handler of an interrupt, with its data.
 #[vtable]
@@ -259,6 +262,21 @@ impl<H: Handler> Exclusive<H> {
     }
 }
 
+/// Returns evidence that the RCU read side lock is held.
+///
+/// # Safety
+///
+/// The lifetime does not outlive a handler of an interrupt, in which the caller runs.
+#[inline]
+unsafe fn rcu_guard<'a>() -> &'a rcu::Guard {
+    const_assert!(size_of::<rcu::Guard>() == 0);
+    // RCU waits for code that runs with interrupts disabled, as handlers do. In a thread a handler
+    // runs with bottom halves disabled, for which RCU waits, too.
+    //
+    // SAFETY: The type has no size, so any aligned pointer will do. By the safety requirement.
+    unsafe { NonNull::<rcu::Guard>::dangling().as_ref() }
+}
+
 impl<H: Handler> Registration<H> {
     /// # Safety
     ///
@@ -272,7 +290,8 @@ impl<H: Handler> Registration<H> {
             // SAFETY: By the type invariant, since the handler is not masked. C does not run this
             // twice at the same time: the interrupt is that of one device, not of each CPU.
             match unsafe { &mut *this.handler.get() } {
-                Some(handler) => handler.handle(&rcu::read_lock()),
+                // SAFETY: C calls this as the handler of an interrupt.
+                Some(handler) => handler.handle(unsafe { rcu_guard() }),
                 None => IrqReturn::None,
             }
         };

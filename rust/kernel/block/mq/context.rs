@@ -14,9 +14,13 @@ use crate::{
         Flags, //
     },
     bindings,
-    prelude::*, //
+    prelude::*,
+    sync::rcu, //
 };
-use core::marker::PhantomData;
+use core::{
+    marker::PhantomData,
+    ptr::NonNull, //
+};
 
 mod private {
     pub trait Sealed {}
@@ -192,6 +196,32 @@ impl<C: Context> QueueContext<'_, C> {
         } else {
             GFP_NOWAIT
         }
+    }
+}
+
+impl QueueContext<'_, NonBlocking> {
+    /// Returns evidence that the RCU read side lock is held, as the block layer holds it while a
+    /// callback runs that must not sleep. So no other needs to be taken, which costs more.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{block::mq::{IdleRequest, NonBlocking, Operations}, dma::bound::DmaDevice};
+    ///
+    /// fn can_be_mapped<T>(rq: &IdleRequest<'_, T>, dev: &DmaDevice) -> bool
+    /// where
+    ///     T: Operations<Context = NonBlocking>,
+    /// {
+    ///     dev.is_bound(rq.context().rcu_guard())
+    /// }
+    /// ```
+    #[inline]
+    pub fn rcu_guard(&self) -> &rcu::Guard {
+        const_assert!(size_of::<rcu::Guard>() == 0);
+        // SAFETY: The type has no size, so any aligned pointer will do. By the type invariant, the
+        // caller runs in a callback that must not sleep, around which C holds the lock. `self` does
+        // not outlive the callback, and cannot be sent.
+        unsafe { NonNull::<rcu::Guard>::dangling().as_ref() }
     }
 }
 
