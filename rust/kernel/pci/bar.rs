@@ -7,7 +7,12 @@
 use crate::{
     bindings,
     device::Bound,
-    io::Io,
+    io::{
+        Io,
+        IoBackend,
+        IoBase,
+        MmioBackend, //
+    },
     module_pin::ModulePin,
     pci::{
         Bar,
@@ -175,7 +180,13 @@ impl Doorbell {
     #[inline]
     pub fn ring(&self, guard: &rcu::Guard, value: u32) -> Result {
         let bar = self.bar.access(guard).ok_or(ENODEV)?;
-        bar.try_write32(value, self.offset)
+        let registers = bar.as_view();
+        let at = MmioBackend::as_ptr(registers).cast::<u8>().wrapping_add(self.offset);
+        // SAFETY: By the type invariant, the doorbell is in the BAR, at a multiple of its size. So
+        // this is a projection.
+        let doorbell = unsafe { MmioBackend::project_view(registers, at.cast::<u32>()) };
+        doorbell.write_val(value);
+        Ok(())
     }
 }
 
