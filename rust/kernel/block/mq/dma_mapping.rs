@@ -31,17 +31,17 @@ use core::mem::MaybeUninit;
 /// # Invariants
 ///
 /// It is that of a request and a device, for which each range is mapped, and not unmapped yet.
+// This has no padding behind the tag, so it is moved word by word.
+#[repr(u32)]
 pub(super) enum DmaMapping {
     /// Nothing.
     Nothing,
     /// A single range.
     Single { len: u32, address: DmaAddress },
-    /// A range in which an IOMMU combines all segments, and whether there are bounce buffers.
-    Iova {
-        bounces: bool,
-        len: u32,
-        address: DmaAddress,
-    },
+    /// A range in which an IOMMU combines all segments.
+    Iova { len: u32, address: DmaAddress },
+    /// The same, and there are bounce buffers.
+    BouncedIova { len: u32, address: DmaAddress },
     /// Several ranges.
     List(KBox<Chunk>),
 }
@@ -203,10 +203,10 @@ impl DmaMapping {
                 let bounces = unsafe { bindings::blk_dma_iova_bounces(&state) };
                 let Range { len, address } = range;
                 // INVARIANT: The range is mapped.
-                *self = Self::Iova {
-                    bounces,
-                    len,
-                    address,
+                *self = if bounces {
+                    Self::BouncedIova { len, address }
+                } else {
+                    Self::Iova { len, address }
                 };
             } else {
                 // SAFETY: By the safety requirement, and the range was just mapped.
@@ -232,7 +232,7 @@ impl DmaMapping {
     /// # Safety
     ///
     /// The range was just mapped for the device by itself. The request is that of `self`, which is
-    /// no [`Self::Iova`].
+    /// no range of an IOMMU.
     #[inline]
     unsafe fn add(
         &mut self,
@@ -305,13 +305,13 @@ impl DmaMapping {
             Self::Nothing => (),
             // SAFETY: By the safety requirement and the type invariant.
             Self::Single { len, address } => unsafe { Range { len, address }.unmap(rq, dev) },
-            Self::Iova {
-                bounces,
-                len,
-                address,
-            } => {
+            Self::Iova { len, address } => {
                 // SAFETY: As above.
-                unsafe { bindings::blk_dma_unmap_iova(rq, dev, address, len, bounces) };
+                unsafe { bindings::blk_dma_unmap_iova(rq, dev, address, len, false) };
+            }
+            Self::BouncedIova { len, address } => {
+                // SAFETY: As above.
+                unsafe { bindings::blk_dma_unmap_iova(rq, dev, address, len, true) };
             }
             Self::List(chunk) => {
                 let mut rest = Some(chunk);

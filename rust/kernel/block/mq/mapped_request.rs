@@ -28,6 +28,7 @@ use crate::{
     sync::rcu, //
 };
 use core::{
+    cell::UnsafeCell,
     mem::{
         replace,
         ManuallyDrop, //
@@ -87,7 +88,9 @@ use core::{
 #[must_use = "dropping a request ends it with an I/O error"]
 pub struct MappedRequest<T: Operations> {
     rq: NonNull<Request<T>>,
-    mapping: DmaMapping,
+    // The cell hides the values that are no mapping: if one of them were used for a request that
+    // there is not, moving the others would take more instructions.
+    mapping: UnsafeCell<DmaMapping>,
 }
 
 // SAFETY: A request may be ended and unmapped by any thread, and the driver's data in it is `Send`
@@ -164,7 +167,7 @@ impl<'q, T: Operations> IdleRequest<'q, T> {
             // INVARIANT: The request is started, and this is its mapping.
             Ok(mapping) => Ok(MappedRequest {
                 rq: self.start().into_inner(),
-                mapping,
+                mapping: mapping.into(),
             }),
             Err(status) => Err((self, status)),
         }
@@ -195,7 +198,7 @@ impl<T: Operations> StartedRequest<T> {
             // INVARIANT: By the type invariant of `StartedRequest`, and this is its mapping.
             Ok(mapping) => Ok(MappedRequest {
                 rq: self.into_inner(),
-                mapping,
+                mapping: mapping.into(),
             }),
             Err(status) => Err((self, status)),
         }
@@ -209,12 +212,15 @@ impl<T: Operations> MappedRequest<T> {
     #[inline]
     pub fn unmap(self, guard: &rcu::Guard) -> StartedRequest<T> {
         let this = ManuallyDrop::new(self);
+        let rq = this.rq;
         // SAFETY: The mapping is not used after this, nor dropped.
-        let mapping = unsafe { ptr::read(&this.mapping) };
-        // SAFETY: By the type invariant, it is that of the request.
-        unsafe { unmap(&this, mapping, guard) };
+        let mapping = unsafe { ptr::read(&this.mapping) }.into_inner();
+        if mapping.is_needed() {
+            // SAFETY: By the type invariant, it is that of the request.
+            unsafe { unmap(rq.as_ref(), mapping, guard) };
+        }
         // SAFETY: By the type invariant, and `this` does not own the request any more.
-        unsafe { StartedRequest::from_raw(this.rq) }
+        unsafe { StartedRequest::from_raw(rq) }
     }
 }
 
@@ -223,11 +229,8 @@ impl<T: Operations> MappedRequest<T> {
 /// # Safety
 ///
 /// The mapping is that of the request for the DMA device of its queue.
-#[inline]
+#[inline(never)]
 unsafe fn unmap<T: Operations>(rq: &Request<T>, mapping: DmaMapping, guard: &rcu::Guard) {
-    if !mapping.is_needed() {
-        return;
-    }
     if let Some(dev) = dma_device(rq).and_then(|dev| dev.access(guard)) {
         // SAFETY: By the safety requirement. The driver is bound while the guard exists. It was
         // not unbound meanwhile, since a `DmaDevice` is for one binding.
@@ -248,7 +251,7 @@ impl<T: Operations> Deref for MappedRequest<T> {
 impl<T: Operations> Drop for MappedRequest<T> {
     #[cold]
     fn drop(&mut self) {
-        let mapping = replace(&mut self.mapping, DmaMapping::Nothing);
+        let mapping = replace(self.mapping.get_mut(), DmaMapping::Nothing);
         // SAFETY: By the type invariant, it is that of the request.
         unsafe { unmap(self, mapping, &rcu::read_lock()) };
         // SAFETY: By the type invariant, `self` owns the request, which is not used after this.
