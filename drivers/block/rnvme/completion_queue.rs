@@ -101,7 +101,7 @@ impl<C: Command> CompletionQueue<C> {
     /// queue has. Returns how many there were.
     ///
     /// Each word is read once. The device may change it afterwards; that makes no difference.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn process(
         &mut self,
         guard: &rcu::Guard,

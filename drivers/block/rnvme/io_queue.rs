@@ -198,7 +198,7 @@ impl InFlight for InFlightIo {
 }
 
 impl Command for InFlightIo {
-    #[inline]
+    #[inline(always)]
     fn complete(
         self,
         completion: Completion,
@@ -286,7 +286,7 @@ pub(crate) struct Io;
 
 /// Maps the memory of a request, starts it, and puts its command into the submission queue; or
 /// rejects the request. The block layer sends a request again for which there is no memory now.
-#[inline]
+#[inline(always)]
 fn put<'q>(
     rq: IdleRequest<'q, Io>,
     submission: &mut Option<Submission<InFlightIo>>,
@@ -401,6 +401,7 @@ impl Operations for Io {
         Atomic::new(0)
     }
 
+    #[inline]
     fn queue_rq<'q>(rq: IdleRequest<'q, Self>, last: bool) -> QueueResult<'q, Self> {
         let (hw, context) = (rq.hw_queue(), rq.context());
         let mut submission = hw.data().submission();

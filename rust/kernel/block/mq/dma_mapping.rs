@@ -101,7 +101,7 @@ impl DmaMapping {
     ///
     /// The caller owns the request, which has not ended. The device has a DMA mask, and its driver
     /// is bound until this returns.
-    #[inline]
+    #[inline(always)]
     pub(super) unsafe fn new(
         rq: *mut bindings::request,
         dev: *mut bindings::device,

@@ -102,7 +102,7 @@ unsafe impl<T: Operations> Send for MappedRequest<T> {}
 /// # Safety
 ///
 /// The caller owns the request, which has not ended.
-#[inline]
+#[inline(always)]
 unsafe fn map<T: Operations>(
     rq: &Request<T>,
     guard: &rcu::Guard,
@@ -156,7 +156,7 @@ impl<'q, T: Operations> IdleRequest<'q, T> {
     ///     mapped.map_err(|(rq, status)| rq.reject(status))
     /// }
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn map_and_start(
         self,
         guard: &rcu::Guard,
