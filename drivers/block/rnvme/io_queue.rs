@@ -176,6 +176,17 @@ impl List for PooledList<'_> {
         set.map_err(|_| BlkStatus::IOERR)
     }
 
+    #[inline]
+    fn set_all(&mut self, index: usize, page: u64, count: usize) -> Result<(), BlkStatus> {
+        let pages = (0..count as u64).map(|nth| page.wrapping_add(nth * PAGE_SIZE).to_le());
+        let set = match &mut self.extra {
+            Extra::None => Err(EINVAL),
+            Extra::Short(block) => block.write_all(index, pages),
+            Extra::Long(block) => block.write_all(index, pages),
+        };
+        set.map_err(|_| BlkStatus::IOERR)
+    }
+
     fn unfit(&self) -> BlkStatus {
         BlkStatus::IOERR
     }

@@ -37,6 +37,11 @@ pub(crate) trait List {
     /// Sets an entry of the list, whose index is less than [`LIST_ENTRIES`].
     fn set(&mut self, index: usize, page: u64) -> Result<(), Self::Error>;
 
+    /// Sets `count` entries from `index` on to pages that follow one another.
+    fn set_all(&mut self, index: usize, page: u64, count: usize) -> Result<(), Self::Error> {
+        (0..count).try_for_each(|nth| self.set(index + nth, page + nth as u64 * PAGE_SIZE))
+    }
+
     /// Returns the error for memory that cannot be described.
     fn unfit(&self) -> Self::Error;
 }
@@ -102,13 +107,21 @@ impl<L: List> Builder<L> {
         let Some(end) = address.checked_add(len).filter(|_| is_joined && len > 0) else {
             return Err(self.list.unfit());
         };
-        let mut page = address;
-        while page < end {
-            self.add_page(page)?;
-            page = (page | (PAGE_SIZE - 1)).wrapping_add(1);
-            if page == 0 {
-                break;
-            }
+        let first = address - address % PAGE_SIZE;
+        let count = (end - first).div_ceil(PAGE_SIZE) as usize;
+        let nth = |index: usize| first + index as u64 * PAGE_SIZE;
+        let mut added = 0;
+        while added < count && self.pages < 3 {
+            self.add_page(if added == 0 { address } else { nth(added) })?;
+            added += 1;
+        }
+        let rest = count - added;
+        if rest > LIST_ENTRIES + 1 - self.pages {
+            return Err(self.list.unfit());
+        }
+        if rest > 0 {
+            self.list.set_all(self.pages - 1, nth(added), rest)?;
+            self.pages += rest;
         }
         self.end = end;
         Ok(())

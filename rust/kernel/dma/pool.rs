@@ -307,6 +307,24 @@ impl<T: Element, const N: usize> DmaBlock<T, N> {
         Ok(())
     }
 
+    /// Writes values from `index` on, in order.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if they are too many; then the block is full.
+    #[inline]
+    pub fn write_all(&mut self, index: usize, values: impl IntoIterator<Item = T>) -> Result {
+        let mut values = values.into_iter();
+        for at in index..N {
+            let Some(value) = values.next() else {
+                return Ok(());
+            };
+            // SAFETY: As for `write`, since `at` is less than `N`.
+            unsafe { self.value(at).write_volatile(value) };
+        }
+        values.next().map_or(Ok(()), |_| Err(EINVAL))
+    }
+
     /// Reads a value, which the device may have written, or be writing.
     ///
     /// # Errors
