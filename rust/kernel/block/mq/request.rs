@@ -214,6 +214,12 @@ impl<T: Operations> Request<T> {
         self.has(bindings::req_flag_bits___REQ_NOWAIT)
     }
 
+    /// Returns whether a Write Zeroes request must not deallocate its sectors.
+    #[inline]
+    pub fn is_no_unmap(&self) -> bool {
+        self.has(bindings::req_flag_bits___REQ_NOUNMAP)
+    }
+
     /// Returns whether the completion is polled.
     #[inline]
     pub fn is_polled(&self) -> bool {
