@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* What drivers of PCI devices ask of a device, or of the machine. */
 
+#include <linux/dma-mapping.h>
 #include <linux/pci.h>
 #include <xen/xen.h>
 
@@ -15,6 +16,15 @@ __rust_helper unsigned long rust_helper_pci_bar_flags(struct pci_dev *dev,
 __rust_helper bool rust_helper_pci_errors_are_locked(void)
 {
 	return !xen_pv_domain();
+}
+
+/* A segment may be as long as the limits of a queue say. */
+__rust_helper void
+rust_helper_pci_device_set_dma_limits(struct pci_dev *dev,
+				      unsigned int min_align_mask)
+{
+	dma_set_max_seg_size(&dev->dev, UINT_MAX);
+	dma_set_min_align_mask(&dev->dev, min_align_mask);
 }
 
 __rust_helper void rust_helper_pci_device_lock(struct pci_dev *dev)

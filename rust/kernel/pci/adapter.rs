@@ -3,7 +3,8 @@
 //! Drivers of PCI devices that are told of shutdowns, resets, errors.
 //!
 //! The kernel's own [`pci::Driver`](crate::pci::Driver) only knows of probe and unbind. A driver
-//! whose device keeps data must stop it in order, and start it again after somebody else reset it.
+//! whose device keeps data must stop it in order, and start it again after a reset that the driver
+//! did not ask for.
 //!
 //! C header: [`include/linux/pci.h`](srctree/include/linux/pci.h)
 
@@ -21,6 +22,7 @@ use crate::{
         to_result,
         VTABLE_DEFAULT_ERROR, //
     },
+    module::this_module,
     module_pin::ModulePin,
     pci::{
         bus_master,
@@ -144,6 +146,11 @@ pub trait Driver: Sized + 'static {
 
     /// The addresses that the device can access.
     const DMA_MASK: DmaMask = DmaMask::new::<32>();
+
+    /// The bits of an address in memory that the device has to see in the address by which it
+    /// accesses that memory. A device that is told of pages needs those of the offset in a page,
+    /// also where the memory is copied for it.
+    const DMA_MIN_ALIGN_MASK: u32 = 0;
 
     /// Takes over a device. There is no `info` if the table does not contain the device.
     fn probe<'bound>(
@@ -272,7 +279,11 @@ impl<T: Driver> LockedWork<T> {
             },
             GFP_KERNEL,
         )?;
-        let binding = UntilUnbind::new(dev.as_ref(), binding, ModulePin::of_this_code()?)?;
+        let binding = UntilUnbind::new(
+            dev.as_ref(),
+            binding,
+            ModulePin::new(this_module::<T::OwnerModule>())?,
+        )?;
         Arc::pin_init(
             // INVARIANT: By the safety requirement. C holds the lock until `T` is bound, or the
             // binding was released.
@@ -281,7 +292,7 @@ impl<T: Driver> LockedWork<T> {
                 dev: dev.into(),
                 binding,
                 _driver: PhantomData,
-                _pin: ModulePin::of_this_code()?,
+                _pin: ModulePin::new(this_module::<T::OwnerModule>())?,
             }? Error),
             GFP_KERNEL,
         )
@@ -461,6 +472,8 @@ impl<T: Driver> Adapter<T> {
             // SAFETY: The device is valid. It is not bound yet, so nothing else allocates memory
             // for it.
             to_result(unsafe { bindings::dma_set_mask_and_coherent(device, T::DMA_MASK.value()) })?;
+            // SAFETY: As above.
+            unsafe { bindings::pci_device_set_dma_limits(raw, T::DMA_MIN_ALIGN_MASK) };
             dev.enable_device_mem()?;
             // The first action, so it is performed last.
             //
