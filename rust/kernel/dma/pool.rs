@@ -341,7 +341,12 @@ impl<T: Element, const N: usize> DmaBlock<T, N> {
 
     /// Returns where a value is.
     fn value(&self, index: usize) -> *mut T {
-        self.memory.place().memory.as_ptr().cast::<T>().wrapping_add(index)
+        self.memory
+            .place()
+            .memory
+            .as_ptr()
+            .cast::<T>()
+            .wrapping_add(index)
     }
 }
 

@@ -181,7 +181,9 @@ impl Doorbell {
     pub fn ring(&self, guard: &rcu::Guard, value: u32) -> Result {
         let bar = self.bar.access(guard).ok_or(ENODEV)?;
         let registers = bar.as_view();
-        let at = MmioBackend::as_ptr(registers).cast::<u8>().wrapping_add(self.offset);
+        let at = MmioBackend::as_ptr(registers)
+            .cast::<u8>()
+            .wrapping_add(self.offset);
         // SAFETY: By the type invariant, the doorbell is in the BAR, at a multiple of its size. So
         // this is a projection.
         let doorbell = unsafe { MmioBackend::project_view(registers, at.cast::<u32>()) };

@@ -7,7 +7,10 @@ mod suite {
     use super::super::*;
     use crate::{
         block::{
-            gendisk::GenDiskBuilder,
+            gendisk::{
+                GenDiskBuilder,
+                Parent, //
+            },
             limits::QueueLimits,
             mq::{
                 memalloc_noio,
