@@ -170,7 +170,7 @@ impl Registers {
     pub(crate) fn announce_shutdown(&self, budget: &Budget, milliseconds: u32) -> Result {
         self.check_alive()?;
         if !self.status()?.is_ready() {
-            // Somebody else has reset it, so there is nothing to be saved.
+            // The controller was reset meanwhile, so it has nothing to save.
             return Ok(());
         }
         let configuration = Configuration(self.read(offset::CC)?);

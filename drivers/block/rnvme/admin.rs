@@ -53,7 +53,7 @@ use kernel::{
         rcu,
         static_lock_class,
         Arc,
-        SpinLock, //
+        SpinLockIrq, //
     }, //
 };
 
@@ -69,7 +69,7 @@ pub(crate) struct AdminData {
     pair: Arc<QueuePair<InFlightAdmin>>,
 }
 
-/// The data of a request: what it asks for, and the answer.
+/// The data of a request: what it asks for, and the answer, which an interrupt handler writes.
 #[derive(Default)]
 pub(crate) struct Exchange {
     command: Option<AdminCommand>,
@@ -130,17 +130,17 @@ impl Operations for Admin {
     type TagSetData = ();
     type QueueData = AdminData;
     type HwData = ();
-    type RequestData = SpinLock<Exchange>;
+    type RequestData = SpinLockIrq<Exchange>;
     type Timer = NoTimer;
 
     fn init_hw_queue(_: &AdminData, _: &(), _index: u32) -> impl PinInit<(), Error> {
         Ok(())
     }
 
-    fn init_request(_: &()) -> impl PinInit<SpinLock<Exchange>> {
+    fn init_request(_: &()) -> impl PinInit<SpinLockIrq<Exchange>> {
         /// The name of the lock class.
         static NAME: &CStr = c"rnvme_admin_request";
-        SpinLock::new(Exchange::default(), NAME, static_lock_class!())
+        SpinLockIrq::new(Exchange::default(), NAME, static_lock_class!())
     }
 
     fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _last: bool) -> QueueResult<'q, Self> {
@@ -167,11 +167,7 @@ impl Operations for Admin {
     fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
         let data = rq.hw_queue().queue_data();
         data.pair.look();
-        if data.pair.contains(&rq) {
-            let dev = data.link.registers.device();
-            dev_err!(dev, "an administrative command timed out\n");
-            data.link.timed_out();
-        }
+        data.link.timed_out(|| data.pair.contains(&rq));
         // It has ended, or is about to.
         rq.reset_timer()
     }

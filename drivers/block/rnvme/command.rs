@@ -201,7 +201,13 @@ impl IoCommand {
     /// Returns the entry for a namespace.
     #[inline]
     pub(crate) fn entry(self, cid: u16, nsid: u32, data: Prps) -> SqEntry {
-        entry(self.opcode, cid, nsid, data, [self.first, u64::from(self.flags), 0])
+        entry(
+            self.opcode,
+            cid,
+            nsid,
+            data,
+            [self.first, u64::from(self.flags), 0],
+        )
     }
 }
 

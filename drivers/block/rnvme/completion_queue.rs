@@ -2,9 +2,12 @@
 
 //! A completion queue, which the handler of its interrupt has to itself.
 
-use super::queue_entry::{
-    Completion,
-    CqEntry, //
+use super::{
+    alarm::Alarm,
+    queue_entry::{
+        Completion,
+        CqEntry, //
+    }, //
 };
 use kernel::{
     block::mq::{
@@ -33,7 +36,12 @@ use kernel::{
             dma_mb,
             Read, //
         },
-        rcu, //
+        rcu,
+        Arc, //
+    },
+    time::{
+        Instant,
+        Monotonic, //
     },
 };
 
@@ -59,9 +67,15 @@ pub(crate) struct CompletionQueue<C: Command> {
     head: usize,
     /// The phase of entries that are new.
     phase: bool,
-    /// How many completions were of no command.
+    /// How many completions had an identifier of no command.
     stray: u64,
+    /// When the first of the last [`MOST_STRAY`] of them was found.
+    stray_since: Instant<Monotonic>,
+    alarm: Arc<Alarm>,
 }
+
+/// So many completions with wrong identifiers within a second have the controller reset.
+const MOST_STRAY: u64 = 64;
 
 impl<C: Command> CompletionQueue<C> {
     /// Makes a queue of so many entries, which completes the commands in `table`.
@@ -70,6 +84,7 @@ impl<C: Command> CompletionQueue<C> {
         entries: usize,
         doorbell: Doorbell,
         table: Completer<C>,
+        alarm: Arc<Alarm>,
     ) -> Result<Self> {
         Ok(Self {
             ring: Coherent::zeroed_slice(dev, entries, GFP_KERNEL)?,
@@ -78,6 +93,8 @@ impl<C: Command> CompletionQueue<C> {
             head: 0,
             phase: true,
             stray: 0,
+            stray_since: Instant::now(),
+            alarm,
         })
     }
 
@@ -86,7 +103,7 @@ impl<C: Command> CompletionQueue<C> {
         self.ring.dma_address()
     }
 
-    /// Returns how many completions were of no command.
+    /// Returns how many completions had an identifier of no command.
     pub(crate) fn stray(&self) -> u64 {
         self.stray
     }
@@ -116,7 +133,7 @@ impl<C: Command> CompletionQueue<C> {
             seen += 1;
             match self.table.take(completion.cid) {
                 Some(command) => command.complete(completion, guard, batch),
-                None => self.stray += 1,
+                None => self.count_stray(),
             }
         }
         if seen > 0 {
@@ -124,6 +141,19 @@ impl<C: Command> CompletionQueue<C> {
         }
         // At most as many as the queue has.
         Ok(seen as u32)
+    }
+
+    /// Counts a completion whose identifier is that of no command, and has a controller reset that
+    /// sends many.
+    #[cold]
+    fn count_stray(&mut self) {
+        self.stray += 1;
+        if self.stray % MOST_STRAY == 0 {
+            if self.stray_since.elapsed().as_millis() < 1000 {
+                self.alarm.raise();
+            }
+            self.stray_since = Instant::now();
+        }
     }
 
     /// Takes the next entry, if it is new.
@@ -146,19 +176,12 @@ impl<C: Command> CompletionQueue<C> {
     }
 }
 
-/// What the handler of an interrupt has: a completion queue, unless that was taken out to be given
-/// to another handler.
-pub(crate) struct Slot<C: Command>(pub(crate) Option<CompletionQueue<C>>);
-
 #[vtable]
-impl<C: Command> Handler for Slot<C> {
+impl<C: Command> Handler for CompletionQueue<C> {
     fn handle(&mut self, guard: &rcu::Guard) -> IrqReturn {
-        let Some(queue) = &mut self.0 else {
-            return IrqReturn::None;
-        };
         // Dropped after the doorbell was rung, which ends the commands that succeeded.
         let mut batch = IoCompletionBatch::new();
-        match queue.process(guard, &mut batch) {
+        match self.process(guard, &mut batch) {
             Ok(1..) => IrqReturn::Handled,
             _ => IrqReturn::None,
         }

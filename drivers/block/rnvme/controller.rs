@@ -8,6 +8,10 @@ use super::{
         self,
         AdminQueue, //
     },
+    alarm::{
+        Alarm,
+        ResetRequest, //
+    },
     budget::Budget,
     command::{
         granted_queues,
@@ -28,7 +32,6 @@ use super::{
     },
     link::{
         Link,
-        ResetRequest,
         State, //
     },
     namespaces::{
@@ -79,14 +82,26 @@ use kernel::{
     time::Delta, //
 };
 
-/// The most time until a controller is enabled, and has its queues.
+/// The most time for all waits until a controller is ready. The commands that it is asked then have
+/// timeouts of their own.
 const ENABLE_LIMIT: Delta = Delta::from_secs(180);
 
 /// The most time that a controller gets for a shutdown, whatever it says, in milliseconds.
 const MAX_SHUTDOWN_TIMEOUT: u32 = 60_000;
 
+/// How many short lists of pages there are for each I/O queue. A request that gets none is sent
+/// again later.
+const SHORT_LISTS: usize = 256;
+
 /// How many long lists of pages there are for each I/O queue.
 const LONG_LISTS: usize = 32;
+
+/// The most lists of a kind.
+const MOST_LISTS: usize = 4096;
+
+/// The longest delay before a retry that a controller may ask for, in milliseconds. Whatever waits
+/// for all requests of a disk has to wait for that, too.
+const MAX_RETRY_DELAY: u32 = 5000;
 
 /// A controller that the driver is bound to.
 ///
@@ -109,10 +124,10 @@ pub(crate) struct Controller {
 impl Controller {
     /// Enables a controller, and makes disks of its namespaces.
     ///
-    /// `reset` asks for [`Self::reset`].
+    /// `reset` asks for [`Self::reset_if_failed`].
     pub(crate) fn new(dev: &pci::Device<Core<'_>>, reset: Arc<dyn ResetRequest>) -> Result<Self> {
         let registers = Registers::new(dev)?;
-        let link = Link::new(registers, BusMaster::new(dev)?, reset);
+        let link = Link::new(registers, BusMaster::new(dev)?, Alarm::new(reset)?);
         let link = Arc::pin_init(link, GFP_KERNEL)?;
         let dma = DmaDevice::new(dev.as_ref())?;
         let admin = Arc::new(AdminQueue::new(link.clone(), dma.clone())?, GFP_KERNEL)?;
@@ -130,16 +145,16 @@ impl Controller {
             instance: Instance::new()?,
         };
         this.enable(dev)?;
-        if let Err(error) = this.look_for_namespaces(dev) {
-            this.remove_disks();
-            this.shut_down(dev);
-            return Err(error);
-        }
         Ok(this)
     }
 
     /// Begins to look for namespaces, of which disks are made.
     fn look_for_namespaces(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
+        if let Some(namespaces) = &self.namespaces {
+            // A reset may have interrupted the worker, and changed what there is.
+            namespaces.scan();
+            return Ok(());
+        }
         let (Some(identity), Some(shared), Some(tags)) = (self.identity, &self.shared, &self.tags)
         else {
             return Ok(());
@@ -180,7 +195,14 @@ impl Controller {
     }
 
     /// Resets a controller that has failed.
-    pub(crate) fn reset(&mut self, dev: &pci::Device<Core<'_>>) {
+    pub(crate) fn reset_if_failed(&mut self, dev: &pci::Device<Core<'_>>) {
+        if self.link.alarm.take() && self.link.state() == State::Live {
+            dev_err!(
+                dev,
+                "too many completions had an identifier of no command\n"
+            );
+            self.link.pause();
+        }
         if self.link.state() != State::Resetting {
             return;
         }
@@ -194,12 +216,15 @@ impl Controller {
     /// Enables the controller, and lets requests in. After an error it is stopped, and requests
     /// fail.
     ///
-    /// Does nothing if it is not used any more: a machine that is shutting down may still reset it.
+    /// Does nothing in [`State::Dead`]: the device may still be reset after a shutdown.
     pub(crate) fn enable(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
         if !self.link.change(State::Starting) {
             return Ok(());
         }
-        let result = self.start(dev).and_then(|()| self.go_live());
+        let result = self
+            .start(dev)
+            .and_then(|()| self.go_live())
+            .and_then(|()| self.look_for_namespaces(dev));
         if result.is_err() {
             self.link.fail();
             self.release(dev);
@@ -213,10 +238,11 @@ impl Controller {
     fn start(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
         let budget = Budget::killable(ENABLE_LIMIT);
         self.link.registers.disable(&budget)?;
-        let vectors = self.allocate_vectors(dev, 0)?;
+        let vectors = self.allocate_vectors(dev)?;
         let options = QueueOptions {
             dev,
             registers: &self.link.registers,
+            alarm: &self.link.alarm,
             vectors: &vectors,
             vector: Some(0),
             name: c"rnvme_admin",
@@ -224,8 +250,6 @@ impl Controller {
             entries: admin::ENTRIES,
         };
         let addresses = memalloc_noio(|| self.admin.pair().prepare(&options))?;
-        // They are allocated anew when the number of I/O queues is known.
-        drop(vectors);
         // Not before: firmware may have left the controller enabled, with memory of its own.
         dev.set_master();
         self.link
@@ -233,20 +257,19 @@ impl Controller {
             .enable(&budget, admin::ENTRIES, addresses)?;
         self.admin.pair().open();
         self.identify(dev)?;
-        self.create_queues(dev)
+        self.create_queues(dev, &vectors)
     }
 
-    /// Allocates interrupt vectors: one for the admin queue, and at most so many for I/O queues.
-    fn allocate_vectors(
-        &mut self,
-        dev: &pci::Device<Core<'_>>,
-        most: u32,
-    ) -> Result<Arc<IrqVectors>> {
+    /// Allocates interrupt vectors: one for the admin queue, and one for each CPU in each set of I/O
+    /// queues, or as many as the controller has.
+    ///
+    /// How many queues there will be is not known yet. If there are fewer, some vectors have none.
+    fn allocate_vectors(&mut self, dev: &pci::Device<Core<'_>>) -> Result<Arc<IrqVectors>> {
         let (write, _) = params::special_queues();
         let sets = [write, u32::MAX];
         let request = VectorRequest {
             min: 1,
-            max: 1 + most,
+            max: 1 + possible_cpus() + write,
             kinds: IrqKinds::All,
             before: 1,
             sets: if write > 0 { &sets } else { &[] },
@@ -258,48 +281,54 @@ impl Controller {
 
     /// Creates the I/O queues: as many as there are CPUs, and those that the parameters ask for, or
     /// as the controller and its vectors allow.
-    fn create_queues(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
-        let (write, poll) = params::special_queues();
-        let most = (possible_cpus() + write + poll).min(u32::from(u16::MAX) - 1) as u16;
+    fn create_queues(&mut self, dev: &pci::Device<Core<'_>>, vectors: &Arc<IrqVectors>) -> Result {
+        let [default, read, ..] = vectors.sets();
+        let (_, poll) = params::special_queues();
+        // A single vector is for all queues.
+        let wanted = QueueCounts {
+            default: default.max(1),
+            read,
+            poll,
+        };
+        let most = wanted
+            .total()
+            .unwrap_or(u32::MAX)
+            .min(u32::from(u16::MAX) - 1) as u16;
         let (answer, _) = self
             .admin
             .execute(AdminCommand::SetQueueCount(most), None)?;
         if !answer.status.is_success() {
             let code = answer.status.code();
             dev_warn!(dev, "no I/O queues: status {code:#x}\n");
-            return Ok(());
+            // Without queues, requests to a disk would wait forever.
+            return if self.shared.is_some() {
+                Err(ENODEV)
+            } else {
+                Ok(())
+            };
         }
-        let granted = u32::from(granted_queues(most, answer.result));
-        // One queue is not polled.
-        let poll = poll.min(granted - 1);
-        let queue = self.admin.pair().detach().ok_or(EIO)?;
-        if let Some(vectors) = self.vectors.take() {
-            IrqVectors::free(vectors, dev)?;
-        }
-        let vectors = self.allocate_vectors(dev, granted - poll)?;
+        let counts = divide(wanted, granted_queues(most, answer.result).into());
+        let shared = self.shared(dev, counts, vectors)?;
         let link = self.link.clone();
-        let mut options = QueueOptions {
+        let options = QueueOptions {
             dev,
             registers: &link.registers,
-            vectors: &vectors,
-            vector: Some(0),
-            name: c"rnvme_admin",
+            alarm: &link.alarm,
+            vectors,
+            vector: None,
+            name: c"",
             id: 0,
-            entries: admin::ENTRIES,
+            entries: self.entries(),
         };
-        memalloc_noio(|| self.admin.pair().attach(&options, queue))?;
-        let [default, read, ..] = vectors.sets();
-        let counts = QueueCounts {
-            // A single vector is for all queues.
-            default: default.max(1),
-            read,
-            poll,
-        };
-        let shared = self.shared(dev, counts, &vectors)?;
-        options.entries = self.entries();
-        let interrupting = counts.default + counts.read;
         for (index, pair) in (0..).zip(shared.pairs.iter()) {
-            let vector = (index < interrupting).then(|| (index + 1).min(vectors.len() - 1));
+            let vector = if index < counts.default {
+                Some(1 + index)
+            } else {
+                // The set for reads is behind that of the others.
+                let index = index - counts.default;
+                (index < counts.read).then_some(1 + default + index)
+            };
+            let vector = vector.map(|vector| vector.min(vectors.len() - 1));
             self.create_queue(pair, index as u16 + 1, QueueOptions { vector, ..options })?;
         }
         for pair in &shared.pairs {
@@ -384,10 +413,11 @@ impl Controller {
                 link: self.link.clone(),
                 pairs,
                 pools: Pools {
-                    short: DmaPool::new(dev.as_ref(), queues * usize::from(depth))?,
-                    long: DmaPool::new(dev.as_ref(), queues * LONG_LISTS)?,
+                    short: DmaPool::new(dev.as_ref(), (queues * SHORT_LISTS).min(MOST_LISTS))?,
+                    long: DmaPool::new(dev.as_ref(), (queues * LONG_LISTS).min(MOST_LISTS))?,
                 },
-                retry_delays: delays.map(|delay| Delta::from_millis(delay.into())),
+                retry_delays: delays
+                    .map(|delay| Delta::from_millis(delay.min(MAX_RETRY_DELAY).into())),
             },
             GFP_KERNEL,
         )?;
@@ -397,15 +427,22 @@ impl Controller {
             timeout: Some(params::io_timeout()),
             ..TagSetOptions::default()
         };
-        let map = |count, first| -> Result<Option<CpuMap>> {
+        let [default, read, ..] = vectors.sets();
+        let map = |count, vectors_of_set, first| -> Result<Option<CpuMap>> {
             if count == 0 {
                 return Ok(None);
             }
-            CpuMap::new(count, |queue| vectors.affinity(first + queue)).map(Some)
+            // The vectors serve all CPUs only together.
+            let affinity = |queue| {
+                (count == vectors_of_set)
+                    .then(|| vectors.affinity(first + queue))
+                    .flatten()
+            };
+            CpuMap::new(count, affinity).map(Some)
         };
         let maps = CpuMaps {
-            default: map(counts.default, 1)?,
-            read: map(counts.read, 1 + counts.default)?,
+            default: map(counts.default, default, 1)?,
+            read: map(counts.read, read, 1 + default)?,
         };
         self.tags = Some(TagSet::with_cpu_maps(options, maps, Ok(shared.clone()))?);
         self.shared = Some(shared.clone());
@@ -451,10 +488,6 @@ impl Controller {
     fn release(&mut self, dev: &pci::Device<Core<'_>>) {
         // That it says to have stopped is no proof.
         pci::bus_master::clear(dev);
-        let stray = self.admin.pair().stray();
-        if stray > 0 {
-            dev_warn!(dev, "{stray} completions were of no command\n");
-        }
         self.link.free();
         if let Some(vectors) = self.vectors.take() {
             if let Err(error) = IrqVectors::free(vectors, dev) {
@@ -497,5 +530,19 @@ impl Controller {
         }
         self.identity = Some(found);
         Ok(())
+    }
+}
+
+/// Returns how many queues of each kind there are if a controller grants so many, at least one.
+fn divide(wanted: QueueCounts, granted: u32) -> QueueCounts {
+    // One queue is not polled.
+    let poll = wanted.poll.min(granted - 1);
+    let interrupting = granted - poll;
+    let for_reads = u32::from(wanted.read > 0 && interrupting > 1);
+    let default = wanted.default.min(interrupting - for_reads);
+    QueueCounts {
+        default,
+        read: wanted.read.min(interrupting - default),
+        poll,
     }
 }

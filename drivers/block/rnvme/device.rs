@@ -3,8 +3,9 @@
 //! What the PCI bus asks of the driver.
 
 use super::{
+    alarm::ResetRequest,
     controller::Controller,
-    link::ResetRequest, //
+    prp, //
 };
 use kernel::{
     device::Core,
@@ -53,6 +54,8 @@ impl Driver for Nvme {
     type Data<'bound> = Data;
     const ID_TABLE: pci::IdTable<()> = &TABLE;
     const DMA_MASK: DmaMask = DmaMask::new::<64>();
+    // The controller is told of pages.
+    const DMA_MIN_ALIGN_MASK: u32 = prp::PAGE_SIZE as u32 - 1;
 
     fn probe<'bound>(
         dev: &'bound pci::Device<Core<'_>>,
@@ -88,7 +91,7 @@ impl Driver for Nvme {
     }
 
     fn work<'bound>(dev: &'bound pci::Device<Core<'_>>, this: Pin<&Data>) {
-        this.controller.lock().reset(dev);
+        this.controller.lock().reset_if_failed(dev);
     }
 
     fn reset_done<'bound>(dev: &'bound pci::Device<Core<'_>>, this: Pin<&Data>) {

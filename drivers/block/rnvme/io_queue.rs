@@ -116,7 +116,10 @@ impl Namespace {
             Op::Write => IoCommand::write(blocks, rq.is_fua()),
             Op::Flush => IoCommand::FLUSH,
             Op::Discard => IoCommand::DEALLOCATE,
-            Op::WriteZeroes => IoCommand::write_zeroes(blocks, !self.zeroes_may_deallocate),
+            Op::WriteZeroes => {
+                let keep = rq.is_no_unmap() || !self.zeroes_may_deallocate;
+                IoCommand::write_zeroes(blocks, keep)
+            }
             _ => return None,
         })
     }
@@ -449,11 +452,8 @@ impl Operations for Io {
     fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
         let pair = rq.hw_queue().data();
         pair.look();
-        if pair.contains(&rq) {
-            let link = &rq.hw_queue().queue_data().shared.link;
-            dev_err!(link.registers.device(), "a command timed out\n");
-            link.timed_out();
-        }
+        let link = &rq.hw_queue().queue_data().shared.link;
+        link.timed_out(|| pair.contains(&rq));
         // It has ended, or is about to.
         rq.reset_timer()
     }

@@ -4,6 +4,7 @@
 
 use super::{
     access::Registers,
+    alarm::Alarm,
     budget::Budget,
     queue_pair::{
         Gate,
@@ -43,18 +44,12 @@ pub(crate) enum State {
     Dead,
 }
 
-/// Asks a task that holds the lock of the device to reset the controller.
-pub(crate) trait ResetRequest: Send + Sync {
-    /// Does not wait for that.
-    fn request(&self);
-}
-
 /// A controller.
 #[pin_data]
 pub(crate) struct Link {
     pub(crate) registers: Registers,
     master: BusMaster,
-    reset: Arc<dyn ResetRequest>,
+    pub(crate) alarm: Arc<Alarm>,
     #[pin]
     inner: Mutex<Inner>,
 }
@@ -69,7 +64,7 @@ impl Link {
     pub(crate) fn new(
         registers: Registers,
         master: BusMaster,
-        reset: Arc<dyn ResetRequest>,
+        alarm: Arc<Alarm>,
     ) -> impl PinInit<Self> {
         let inner = Inner {
             state: State::Starting,
@@ -78,7 +73,7 @@ impl Link {
         pin_init!(Self {
             registers,
             master,
-            reset,
+            alarm,
             inner <- new_mutex!(inner),
         })
     }
@@ -112,6 +107,9 @@ impl Link {
         if before == State::Resetting {
             self.stop(&inner, Gate::Dead);
         }
+        for queue in inner.queues.iter().filter(|queue| !queue.is_open()) {
+            queue.close(Gate::Dead);
+        }
     }
 
     /// Stops the controller, whose commands fail from now on.
@@ -134,15 +132,22 @@ impl Link {
 
     /// Stops a controller that does not answer a command in time, and has it reset.
     ///
+    /// `is_in_flight` says whether the controller still has the command: another command may have
+    /// had it reset meanwhile.
+    ///
     /// If a task that holds the lock of the device may be waiting for the command, the command
     /// fails instead: a reset would wait for that lock.
-    pub(crate) fn timed_out(&self) {
+    pub(crate) fn timed_out(&self, is_in_flight: impl FnOnce() -> bool) {
         let mut inner = self.inner.lock();
+        if !is_in_flight() {
+            return;
+        }
+        dev_err!(self.registers.device(), "a command timed out\n");
         match inner.state {
             State::Live => {
                 inner.state = State::Resetting;
                 self.stop(&inner, Gate::Paused);
-                self.reset.request();
+                self.alarm.request_reset();
             }
             // Its commands were already cancelled.
             State::Resetting => {}
@@ -190,7 +195,13 @@ impl Link {
 
     /// Frees the memory of the queues, and their interrupts, after the controller was stopped.
     pub(crate) fn free(&self) {
-        for queue in self.inner.lock().queues.iter() {
+        let inner = self.inner.lock();
+        let stray: u64 = inner.queues.iter().map(|queue| queue.stray()).sum();
+        if stray > 0 {
+            let dev = self.registers.device();
+            dev_warn!(dev, "{stray} completions had an identifier of no command\n");
+        }
+        for queue in inner.queues.iter() {
             queue.free();
         }
     }

@@ -24,7 +24,10 @@ use super::{
         Namespace,
         Shared, //
     },
-    link::Link,
+    link::{
+        Link,
+        State, //
+    },
     prp,
     registers::Version, //
 };
@@ -61,7 +64,6 @@ use kernel::{
 pub(crate) struct Source {
     pub(crate) admin: Arc<AdminQueue>,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) tags: Arc<TagSet<Io>>,
     pub(crate) dma: Arc<DmaDevice>,
     pub(crate) parent: Arc<Parent>,
     /// The number of the controller.
@@ -69,6 +71,8 @@ pub(crate) struct Source {
     pub(crate) identity: Controller,
     pub(crate) limits: NvmLimits,
     pub(crate) version: Version,
+    /// Last: it keeps the module in memory, of which the worker may drop the rest.
+    pub(crate) tags: Arc<TagSet<Io>>,
 }
 
 /// A disk, with what the controller said of its namespace.
@@ -83,12 +87,12 @@ struct Entry {
 /// The disks of a controller.
 #[pin_data]
 pub(crate) struct Namespaces {
-    source: Source,
     /// [`None`] when there are to be no disks any more.
     #[pin]
     entries: Mutex<Option<KVec<Entry>>>,
     #[pin]
     work: Work<Self>,
+    source: Source,
 }
 
 impl_has_work! {
@@ -99,7 +103,8 @@ impl WorkItem for Namespaces {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        if let Err(error) = this.update() {
+        // If the controller is not used any more, that is no error.
+        if let (Err(error), true) = (this.update(), this.link().state() != State::Dead) {
             let dev = this.link().registers.device();
             dev_err!(dev, "the namespaces were not all found: {error:?}\n");
         }
@@ -110,9 +115,9 @@ impl Namespaces {
     pub(crate) fn new(source: Source) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
-                source,
                 entries <- new_mutex!(Some(KVec::new())),
                 work <- new_work!("Namespaces::work"),
+                source,
             }),
             GFP_KERNEL,
         )
@@ -137,7 +142,12 @@ impl Namespaces {
     }
 
     /// Asks the controller, and returns its answer; [`None`] if it refuses to answer.
+    ///
+    /// Fails if the controller is not used any more, so that nothing waits for the worker for long.
     fn ask(&self, what: Identify) -> Result<Option<KVVec<u8>>> {
+        if self.link().state() == State::Dead {
+            return Err(ENODEV);
+        }
         let (completion, answer) = self.source.admin.identify(what)?;
         if !completion.status.is_success() {
             let code = completion.status.code();
@@ -171,8 +181,7 @@ impl Namespaces {
             }
             let dev = self.link().registers.device();
             dev_info!(dev, "namespace {} is gone\n", entry.nsid);
-            let _ = entry.disk.mark_dead();
-            drop(entries.remove(at));
+            remove(entries, at);
         }
         Ok(())
     }
@@ -211,7 +220,7 @@ impl Namespaces {
                 let reason = unusable.reason();
                 dev_info!(dev, "namespace {nsid} is not usable: {reason}\n");
                 if let Some(old) = old {
-                    drop(entries.remove(old));
+                    remove(entries, old);
                 }
                 return Ok(());
             }
@@ -227,7 +236,7 @@ impl Namespaces {
                 return Ok(());
             }
             dev_info!(dev, "namespace {nsid} has another format now\n");
-            drop(entries.remove(at));
+            remove(entries, at);
         }
         dev_info!(
             dev,
@@ -236,8 +245,11 @@ impl Namespaces {
             1u32 << found.block_shift
         );
         self.log_identifiers(nsid)?;
-        let entry = self.add(entries, nsid, found)?;
-        entries.push(entry, GFP_KERNEL)?;
+        match self.add(entries, nsid, found) {
+            Ok(entry) => entries.push(entry, GFP_KERNEL)?,
+            // The others may be usable.
+            Err(error) => dev_err!(dev, "namespace {nsid} has no disk: {error:?}\n"),
+        }
         Ok(())
     }
 
@@ -294,6 +306,14 @@ impl Namespaces {
     }
 }
 
+/// Removes a disk, of which nothing is written back: its blocks are not those of before.
+fn remove(entries: &mut KVec<Entry>, at: usize) {
+    if let Some(entry) = entries.get(at) {
+        let _ = entry.disk.mark_dead();
+    }
+    drop(entries.remove(at));
+}
+
 /// Returns the limits of a namespace.
 fn limits(
     identity: &Controller,
@@ -304,6 +324,7 @@ fn limits(
     let block = 1u32 << found.block_shift;
     let mapped = dma.max_mapping_size().min(dma.opt_mapping_size());
     let max_transfer = u64::from(identity.max_transfer.min(prp::MAX_BYTES)).min(mapped as u64);
+    let most = max_transfer;
     let max_transfer = Sectors::from_bytes(max_transfer);
     let write_zeroes = limits
         .write_zeroes
@@ -318,13 +339,16 @@ fn limits(
     // What is written at least, without a read.
     let physical = found
         .preferred_write
-        .filter(|bytes| bytes.is_power_of_two())
+        .filter(|bytes| bytes.is_power_of_two() && u64::from(*bytes) <= most)
         .unwrap_or(block);
     QueueLimits {
         logical_block_size: block,
         physical_block_size: physical.max(block),
         io_min: physical.max(block),
-        io_opt: found.optimal_write.unwrap_or(0),
+        io_opt: found
+            .optimal_write
+            .filter(|bytes| u64::from(*bytes) <= most)
+            .unwrap_or(0),
         max_hw_sectors: max_transfer,
         max_segments: prp::LIST_ENTRIES as u16,
         virt_boundary_mask: prp::PAGE_SIZE as usize - 1,

@@ -4,10 +4,10 @@
 
 use super::{
     access::Registers,
+    alarm::Alarm,
     completion_queue::{
         Command,
-        CompletionQueue,
-        Slot, //
+        CompletionQueue, //
     },
     queue_entry::SqEntry,
     registers::Side, //
@@ -136,7 +136,7 @@ impl<C: Command> Submission<C> {
     /// Tells the controller of the commands that were pushed.
     #[inline]
     pub(crate) fn announce(&mut self, guard: &rcu::Guard) {
-        if self.announced != self.tail {
+        if self.is_open && self.announced != self.tail {
             self.announced = self.tail;
             // A controller that is gone is noticed when the commands time out.
             let _ = self.doorbell.ring(guard, self.tail as u32);
@@ -149,6 +149,7 @@ impl<C: Command> Submission<C> {
 pub(crate) struct QueueOptions<'a> {
     pub(crate) dev: &'a pci::Device<Bound>,
     pub(crate) registers: &'a Registers,
+    pub(crate) alarm: &'a Arc<Alarm>,
     pub(crate) vectors: &'a Arc<IrqVectors>,
     /// The interrupt vector; [`None`] for queues that are polled.
     pub(crate) vector: Option<u32>,
@@ -167,7 +168,7 @@ pub(crate) struct QueuePair<C: Command> {
     #[pin]
     submission: SpinLock<Option<Submission<C>>>,
     #[pin]
-    completion: Mutex<Option<Exclusive<Slot<C>>>>,
+    completion: Mutex<Option<Exclusive<CompletionQueue<C>>>>,
     /// The completion queue if it is polled.
     #[pin]
     polled: SpinLock<Option<CompletionQueue<C>>>,
@@ -220,36 +221,24 @@ impl<C: Command> QueuePair<C> {
             announced: 0,
         };
         let doorbell = with.registers.doorbell(with.id, Side::Completion)?;
-        let completion = CompletionQueue::new(dev, entries, doorbell, completer)?;
+        let alarm = with.alarm.clone();
+        let completion = CompletionQueue::new(dev, entries, doorbell, completer, alarm)?;
         let addresses = (submission.ring.dma_address(), completion.address());
         let old = self.submission.lock().replace(submission);
         drop(old);
-        self.attach(with, completion)?;
+        match with.vector {
+            Some(vector) => {
+                let handler =
+                    Exclusive::new(with.dev, with.vectors, vector, with.name, completion)?;
+                let old = self.completion.lock().replace(handler);
+                drop(old);
+            }
+            None => {
+                let old = self.polled.lock().replace(completion);
+                drop(old);
+            }
+        }
         Ok(addresses)
-    }
-
-    /// Gives the completion queue to the handler of an interrupt vector, or to those that poll.
-    ///
-    /// Between [`Self::detach`] and this, the vectors of the device can be allocated anew.
-    pub(crate) fn attach(&self, with: &QueueOptions<'_>, queue: CompletionQueue<C>) -> Result {
-        let Some(vector) = with.vector else {
-            let old = self.polled.lock().replace(queue);
-            drop(old);
-            return Ok(());
-        };
-        let slot = Slot(Some(queue));
-        let handler = Exclusive::new(with.dev, with.vectors, vector, with.name, slot)?;
-        let old = self.completion.lock().replace(handler);
-        drop(old);
-        // For the interrupts that came meanwhile.
-        self.look();
-        Ok(())
-    }
-
-    /// Takes the completion queue from its handler, which is removed.
-    pub(crate) fn detach(&self) -> Option<CompletionQueue<C>> {
-        let handler = self.completion.lock().take()?;
-        handler.with_masked(|slot| slot.0.take()).ok()?
     }
 
     /// Lets requests in, once the controller has the queues.
@@ -301,11 +290,8 @@ impl<C: Command> QueuePair<C> {
     /// Looks for completions that no interrupt told of. May sleep.
     pub(crate) fn look(&self) {
         if let Some(handler) = &*self.completion.lock() {
-            let _ = handler.with_masked(|slot| {
-                let queue = slot.0.as_mut()?;
-                queue
-                    .process(&rcu::read_lock(), &mut IoCompletionBatch::new())
-                    .ok()
+            let _ = handler.with_masked(|queue| {
+                queue.process(&rcu::read_lock(), &mut IoCompletionBatch::new())
             });
         }
         self.poll(&mut IoCompletionBatch::new());
@@ -329,14 +315,9 @@ impl<C: Command> QueuePair<C> {
     /// Calls `f` with the completion queue, if there is one. May sleep.
     fn with_completion<R>(&self, f: impl FnOnce(&mut CompletionQueue<C>) -> R) -> Option<R> {
         if let Some(handler) = &*self.completion.lock() {
-            return handler.with_masked(|slot| slot.0.as_mut().map(f)).ok()?;
+            return handler.with_masked(f).ok();
         }
         (*self.polled.lock()).as_mut().map(f)
-    }
-
-    /// Returns how many completions were of no command.
-    pub(crate) fn stray(&self) -> u64 {
-        self.with_completion(|queue| queue.stray()).unwrap_or(0)
     }
 }
 
@@ -351,6 +332,12 @@ pub(crate) trait Queue: Send + Sync {
 
     /// Frees the memory of the queues, and the interrupt. The controller was stopped before.
     fn free(&self);
+
+    /// Returns whether the controller gets requests.
+    fn is_open(&self) -> bool;
+
+    /// Returns how many completions had an identifier of no command. May sleep.
+    fn stray(&self) -> u64;
 }
 
 impl<C: Command> Queue for QueuePair<C> {
@@ -373,5 +360,13 @@ impl<C: Command> Queue for QueuePair<C> {
         drop(polled);
         let submission = self.submission.lock().take();
         drop(submission);
+    }
+
+    fn is_open(&self) -> bool {
+        self.gate() == Gate::Open
+    }
+
+    fn stray(&self) -> u64 {
+        self.with_completion(|queue| queue.stray()).unwrap_or(0)
     }
 }

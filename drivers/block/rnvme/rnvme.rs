@@ -32,6 +32,8 @@ mod queue_pair;
 
 mod completion_queue;
 
+mod alarm;
+
 mod access;
 
 mod budget;
