@@ -1,0 +1,827 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A small NVMe controller: registers, queues and two namespaces, whose blocks are of 512 and of 4096
+ * bytes. It is right unless it is told to lie.
+ */
+#include <linux/io.h>
+#include <linux/jiffies.h>
+#include <linux/kernel.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/nvme.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "hostile.h"
+
+#define DISK_BYTES	(16UL << 20)
+#define NAMESPACES	2
+#define MOST_BYTES	(128UL << 10)	/* MDTS says so. */
+#define QUEUE_ENTRIES	1024
+#define LATER		512		/* Commands that wait. */
+#define REMEMBERED	64
+#define GHOSTS		32
+
+unsigned long done;
+module_param(done, ulong, 0400);
+
+struct submission {
+	bool exists;
+	u64 address;
+	u32 entries, head, tail;
+	u16 completion;
+	u16 cids[REMEMBERED];
+	unsigned int count;
+};
+
+struct completion_queue {
+	bool exists, interrupts, lost;
+	u64 address;
+	u32 entries, tail, head;
+	bool phase;
+	unsigned long raised;
+};
+
+/* A command that is carried out, or an answer that is given, when it is time. */
+struct later {
+	bool is_used, is_done;
+	u64 due;
+	u16 queue, status;
+	u32 result;
+	struct nvme_command command;
+};
+
+/* A command that has no answer, but whose memory is accessed as long as possible. */
+struct ghost {
+	u32 mastery;
+	u16 queue;
+	struct nvme_command command;
+};
+
+static struct ghost ghosts[GHOSTS];
+static unsigned int next_ghost;
+static struct submission sq[QUEUES];
+static struct completion_queue cq[QUEUES];
+static struct later waiting[LATER];
+static unsigned int waiters;
+static u8 *disks[NAMESPACES];
+static u8 *buffer, *scratch;
+static u32 configuration, status;
+static bool is_gone, is_failed;
+static u64 back_at;
+
+/* The sizes of blocks, as powers of two: those that the disks have, and those that the driver was told. */
+static const unsigned int formats[NAMESPACES] = { 9, 12 };
+static unsigned int shifts[NAMESPACES];
+
+static u32 get(unsigned int at)
+{
+	return readl(bar + at);
+}
+
+/* Only if it is another value: a register is not written without need. */
+static void put(unsigned int at, u32 value)
+{
+	if (readl(bar + at) != value)
+		writel(value, bar + at);
+}
+
+static void forget_all(void)
+{
+	unsigned long at;
+
+	memset(sq, 0, sizeof(sq));
+	memset(cq, 0, sizeof(cq));
+	memset(waiting, 0, sizeof(waiting));
+	waiters = 0;
+	for (at = 0x1000; at + 4 <= bar_size && at < 0x1000 + 8 * QUEUES; at += 4)
+		put(at, 0);
+}
+
+static void reset(void)
+{
+	forget_all();
+	configuration = 0;
+	status = 0;
+	is_failed = false;
+	put(NVME_REG_CC, 0);
+	put(NVME_REG_CSTS, 0);
+}
+
+static void raise_for(struct completion_queue *queue)
+{
+	queue->raised = jiffies;
+	raise_interrupt();
+}
+
+/* Adds an entry; false if there is no room for it. */
+static bool post(unsigned int id, u64 first, u32 sqhd_sqid, u16 cid, u16 code)
+{
+	struct completion_queue *queue = &cq[id];
+	u64 entry[2], right;
+	unsigned int i;
+	u64 address;
+
+	if (!queue->exists || (queue->tail + 1) % queue->entries == queue->head)
+		return false;
+	entry[0] = first;
+	right = sqhd_sqid | (u64)cid << 32 | (u64)(code << 1 | queue->phase) << 48;
+	entry[1] = right;
+	address = queue->address + 16 * queue->tail;
+	if (++queue->tail == queue->entries) {
+		queue->tail = 0;
+		queue->phase = !queue->phase;
+	}
+	access_memory(address, &entry[0], 8, true);
+	access_memory(address + 8, &entry[1], 8, true);
+	if (lie(LIE_changes)) {
+		if (chance(2))
+			raise_for(queue);
+		for (i = 0; i < 50; i++) {
+			entry[1] = right ^ (u64)chance(1U << 31) << 32;
+			access_memory(address + 8, &entry[1], 8, true);
+		}
+		entry[1] = right;
+		access_memory(address + 8, &entry[1], 8, true);
+	}
+	queue->lost = lie(LIE_irq_lost);
+	if (queue->interrupts && !queue->lost)
+		raise_for(queue);
+	return true;
+}
+
+static unsigned int some_queue(void)
+{
+	return chance(4) ? chance(2) : chance(QUEUES);
+}
+
+static void lie_about_entries(unsigned int id, u32 where, u16 cid)
+{
+	struct completion_queue *queue;
+	u64 entry[2];
+	unsigned int i;
+	u32 at;
+
+	if (lie(LIE_cid_unknown))
+		post(id, random64(), where, random64(), 0);
+	if (lie(LIE_cid_ahead))
+		post(id, random64(), where, cid + 1 + chance(4), 0);
+	if (lie(LIE_cid_stale))
+		post(id, random64(), where, sq[id].cids[chance(REMEMBERED)], 0);
+	if (lie(LIE_other_queue))
+		post(some_queue(), random64(), where, cid, 0);
+	id = some_queue();
+	queue = &cq[id];
+	if (!queue->exists)
+		return;
+	if (lie(LIE_phase)) {
+		at = chance(2) ? queue->tail : chance(queue->entries);
+		if (!access_memory(queue->address + 16 * at + 8, &entry[1], 8, false)) {
+			entry[1] ^= 1ULL << 48;
+			access_memory(queue->address + 16 * at + 8, &entry[1], 8, true);
+			raise_for(queue);
+		}
+	}
+	if (lie(LIE_garbage)) {
+		at = chance(2) ? queue->tail : chance(queue->entries);
+		entry[0] = random64();
+		entry[1] = random64();
+		access_memory(queue->address + 16 * at, entry, 16, true);
+		raise_for(queue);
+	}
+	if (lie(LIE_flood)) {
+		/* The phases look right for two rounds. */
+		for (i = 0; i < 2 * queue->entries; i++) {
+			at = (queue->tail + i) % queue->entries;
+			entry[0] = random64();
+			entry[1] = random64() & ~(1ULL << 48);
+			if (queue->phase != (queue->tail + i >= queue->entries))
+				entry[1] |= 1ULL << 48;
+			if (chance(2))
+				entry[1] = (entry[1] & ~(0xffffULL << 32)) |
+					(u64)(u16)(cid + chance(64)) << 32;
+			access_memory(queue->address + 16 * at, entry, 16, true);
+			if (!(i % 64))
+				raise_for(queue);
+		}
+	}
+}
+
+static void add_later(u16 id, struct nvme_command *command, u64 delay, bool is_done, u16 code, u32 result)
+{
+	unsigned int i;
+
+	for (i = 0; i < LATER && waiting[i].is_used; i++)
+		;
+	if (i == LATER)
+		return;
+	waiting[i] = (struct later) {
+		.is_used = true,
+		.is_done = is_done,
+		.due = ktime_get_ns() + delay,
+		.queue = id,
+		.status = code,
+		.result = result,
+		.command = *command,
+	};
+	waiters++;
+}
+
+static void complete_command(u16 id, struct nvme_command *command, u16 code, u32 result)
+{
+	u16 cid = command->common.command_id;
+	u32 where = id << 16 | sq[id].head;
+	u64 first = result;
+
+	lie_about_entries(sq[id].completion, where, cid);
+	if (lie(LIE_status))
+		code = random64();
+	if (lie(LIE_retry))
+		code = NVME_SC_INTERNAL | chance(4) << 11;
+	if (lie(LIE_reserved))
+		code = (4 + chance(4)) << 8 | chance(256) | chance(4) << 11 | chance(2) << 14;
+	if (lie(LIE_sqhd)) {
+		where = random64();
+		first |= random64() << 32;
+	}
+	if (!post(sq[id].completion, first, where, cid, code)) {
+		add_later(id, command, 1000000, true, code, result);
+		return;
+	}
+	done++;
+	sq[id].cids[sq[id].count++ % REMEMBERED] = cid;
+	if (lie(LIE_cid_twice))
+		post(sq[id].completion, first, where, cid, code);
+}
+
+/* Moves the data of a command. */
+static int transfer(struct nvme_command *command, u8 *data, size_t len, bool to_memory)
+{
+	u64 page = le64_to_cpu(command->common.dptr.prp1);
+	u64 list = le64_to_cpu(command->common.dptr.prp2);
+	size_t part = min_t(size_t, len, PAGE_BYTES - page % PAGE_BYTES);
+	__le64 entry;
+	int result;
+
+	if (page % 4)
+		fault("an address is not aligned", page);
+	result = access_memory(page, data, part, to_memory);
+	data += part;
+	len -= part;
+	if (len && len <= PAGE_BYTES) {
+		if (list % PAGE_BYTES)
+			fault("the second page has an offset", list);
+		return result ?: access_memory(list, data, len, to_memory);
+	}
+	while (len && !result) {
+		result = access_memory(list, &entry, 8, false);
+		if (result)
+			break;
+		page = le64_to_cpu(entry);
+		if (page % PAGE_BYTES)
+			fault("a page in a list has an offset", page);
+		if ((list + 8) % PAGE_BYTES == 0 && len > PAGE_BYTES) {
+			list = page;
+			continue;
+		}
+		list += 8;
+		part = min_t(size_t, len, PAGE_BYTES);
+		result = access_memory(page, data, part, to_memory);
+		data += part;
+		len -= part;
+	}
+	return result;
+}
+
+static u16 read_or_write(struct nvme_command *command)
+{
+	u32 nsid = le32_to_cpu(command->rw.nsid);
+	u64 first = le64_to_cpu(command->rw.slba);
+	u64 blocks = le16_to_cpu(command->rw.length) + 1;
+	u64 begin, len;
+	u8 *data;
+
+	if (!nsid || nsid > NAMESPACES)
+		return NVME_SC_INVALID_NS | NVME_STATUS_DNR;
+	if (!shifts[nsid - 1])
+		return NVME_SC_INVALID_NS | NVME_STATUS_DNR;
+	begin = first << shifts[nsid - 1];
+	len = blocks << shifts[nsid - 1];
+	if (first > DISK_BYTES || begin + len > DISK_BYTES)
+		return NVME_SC_LBA_RANGE | NVME_STATUS_DNR;
+	data = disks[nsid - 1] + begin;
+	if (command->common.opcode == nvme_cmd_write_zeroes) {
+		memset(data, 0, len);
+		return 0;
+	}
+	if (len > MOST_BYTES)
+		return NVME_SC_INVALID_FIELD | NVME_STATUS_DNR;
+	if (transfer(command, data, len, command->common.opcode == nvme_cmd_read))
+		return NVME_SC_DATA_XFER_ERROR;
+	return 0;
+}
+
+static u16 discard(struct nvme_command *command)
+{
+	u32 nsid = le32_to_cpu(command->dsm.nsid);
+	u32 ranges = (le32_to_cpu(command->dsm.nr) & 0xff) + 1;
+	struct nvme_dsm_range *range = (struct nvme_dsm_range *)buffer;
+
+	if (!nsid || nsid > NAMESPACES)
+		return NVME_SC_INVALID_NS | NVME_STATUS_DNR;
+	/* All of the page, as some controllers do. */
+	if (transfer(command, buffer, PAGE_BYTES, false))
+		return NVME_SC_DATA_XFER_ERROR;
+	for (; ranges--; range++) {
+		u64 begin = le64_to_cpu(range->slba) << shifts[nsid - 1];
+		u64 len = (u64)le32_to_cpu(range->nlb) << shifts[nsid - 1];
+
+		if (begin > DISK_BYTES || len > DISK_BYTES || begin + len > DISK_BYTES)
+			return NVME_SC_LBA_RANGE | NVME_STATUS_DNR;
+		memset(disks[nsid - 1] + begin, 0, len);
+	}
+	return 0;
+}
+
+static u16 serve_io(struct nvme_command *command)
+{
+	switch (command->common.opcode) {
+	case nvme_cmd_flush:
+		return 0;
+	case nvme_cmd_read:
+	case nvme_cmd_write:
+	case nvme_cmd_write_zeroes:
+		return read_or_write(command);
+	case nvme_cmd_dsm:
+		return discard(command);
+	}
+	return NVME_SC_INVALID_OPCODE | NVME_STATUS_DNR;
+}
+
+static void identify_controller(struct nvme_id_ctrl *id)
+{
+	memcpy(id->sn, "hostile             ", sizeof(id->sn));
+	memset(id->mn, ' ', sizeof(id->mn));
+	memcpy(id->mn, "soft controller", 15);
+	memcpy(id->fr, "1       ", sizeof(id->fr));
+	id->mdts = ilog2(MOST_BYTES / PAGE_BYTES);
+	id->cntlid = cpu_to_le16(1);
+	id->ver = cpu_to_le32(NVME_VS(1, 4, 0));
+	id->acl = 3;
+	id->aerl = 3;
+	id->sqes = 0x66;
+	id->cqes = 0x44;
+	id->nn = cpu_to_le32(NAMESPACES);
+	id->oncs = cpu_to_le16(NVME_CTRL_ONCS_DSM | NVME_CTRL_ONCS_WRITE_ZEROES);
+	id->vwc = NVME_CTRL_VWC_PRESENT;
+}
+
+static void identify_namespace(struct nvme_id_ns *id, u32 nsid)
+{
+	if (!nsid || nsid > NAMESPACES)
+		return;
+	id->nsze = cpu_to_le64(DISK_BYTES >> formats[nsid - 1]);
+	id->ncap = id->nsze;
+	id->nuse = id->nsze;
+	id->nlbaf = 1;
+	id->flbas = nsid - 1;
+	id->dlfeat = 1 | 1 << 3;
+	id->lbaf[0].ds = 9;
+	id->lbaf[1].ds = 12;
+}
+
+static void remember_format(struct nvme_id_ns *id, u32 nsid)
+{
+	u8 shift = id->lbaf[(id->flbas & 0xf) | (id->flbas & 0x60) >> 1].ds;
+
+	if (nsid && nsid <= NAMESPACES && shift >= 9 && shift <= 16)
+		shifts[nsid - 1] = shift;
+}
+
+static u16 identify(struct nvme_command *command)
+{
+	u32 nsid = le32_to_cpu(command->identify.nsid), i, n = 0;
+
+	memset(buffer, 0, PAGE_BYTES);
+	switch (command->identify.cns) {
+	case NVME_ID_CNS_NS:
+		identify_namespace((struct nvme_id_ns *)buffer, nsid);
+		break;
+	case NVME_ID_CNS_CTRL:
+		identify_controller((struct nvme_id_ctrl *)buffer);
+		break;
+	case NVME_ID_CNS_NS_ACTIVE_LIST:
+		for (i = nsid + 1; i <= NAMESPACES && i; i++)
+			((__le32 *)buffer)[n++] = cpu_to_le32(i);
+		break;
+	case NVME_ID_CNS_NS_DESC_LIST:
+		buffer[0] = NVME_NIDT_UUID;
+		buffer[1] = NVME_NIDT_UUID_LEN;
+		memset(buffer + 4, nsid, NVME_NIDT_UUID_LEN);
+		break;
+	default:
+		return NVME_SC_INVALID_FIELD | NVME_STATUS_DNR;
+	}
+	answer_falsely(command, buffer);
+	if (command->identify.cns == NVME_ID_CNS_NS)
+		remember_format((struct nvme_id_ns *)buffer, nsid);
+	return transfer(command, buffer, PAGE_BYTES, true) ? NVME_SC_DATA_XFER_ERROR : 0;
+}
+
+static u16 set_features(struct nvme_command *command, u32 *result)
+{
+	u32 asked = le32_to_cpu(command->features.dword11), most;
+
+	if (le32_to_cpu(command->features.fid) != NVME_FEAT_NUM_QUEUES)
+		return NVME_SC_INVALID_FIELD | NVME_STATUS_DNR;
+	if (lie(LIE_no_queues))
+		return random64() | NVME_SC_INVALID_FIELD;
+	most = min(asked & 0xffff, QUEUES - 2U);
+	*result = most << 16 | most;
+	if (lie(LIE_queues))
+		*result = chance(2) ? random64() : chance(2) ? ~0 : 0;
+	return 0;
+}
+
+static u16 create_completion_queue(struct nvme_command *command)
+{
+	u16 id = le16_to_cpu(command->create_cq.cqid);
+	struct completion_queue *queue;
+
+	if (!id || id >= QUEUES || cq[id].exists)
+		return NVME_SC_QID_INVALID | NVME_STATUS_DNR;
+	queue = &cq[id];
+	*queue = (struct completion_queue) {
+		.exists = true,
+		.interrupts = le16_to_cpu(command->create_cq.cq_flags) & NVME_CQ_IRQ_ENABLED,
+		.address = le64_to_cpu(command->create_cq.prp1),
+		.entries = le16_to_cpu(command->create_cq.qsize) + 1,
+		.phase = true,
+	};
+	if (queue->entries > QUEUE_ENTRIES || queue->entries < 2 || queue->address % PAGE_BYTES)
+		fault("a completion queue is not valid", queue->entries);
+	put(0x1000 + 8 * id + 4, 0);
+	return 0;
+}
+
+static u16 create_submission_queue(struct nvme_command *command)
+{
+	u16 id = le16_to_cpu(command->create_sq.sqid);
+	u16 to = le16_to_cpu(command->create_sq.cqid);
+	struct submission *queue;
+
+	if (!id || id >= QUEUES || sq[id].exists)
+		return NVME_SC_QID_INVALID | NVME_STATUS_DNR;
+	if (!to || to >= QUEUES || !cq[to].exists)
+		return NVME_SC_CQ_INVALID | NVME_STATUS_DNR;
+	queue = &sq[id];
+	memset(queue, 0, sizeof(*queue));
+	queue->exists = true;
+	queue->address = le64_to_cpu(command->create_sq.prp1);
+	queue->entries = le16_to_cpu(command->create_sq.qsize) + 1;
+	queue->completion = to;
+	if (queue->entries > QUEUE_ENTRIES || queue->entries < 2 || queue->address % PAGE_BYTES)
+		fault("a submission queue is not valid", queue->entries);
+	put(0x1000 + 8 * id, 0);
+	return 0;
+}
+
+static u16 delete_queue(struct nvme_command *command)
+{
+	u16 id = le16_to_cpu(command->delete_queue.qid);
+
+	if (!id || id >= QUEUES)
+		return NVME_SC_QID_INVALID | NVME_STATUS_DNR;
+	if (command->common.opcode == nvme_admin_delete_cq)
+		cq[id].exists = false;
+	else
+		sq[id].exists = false;
+	return 0;
+}
+
+/* Returns false if there is no answer yet. */
+static bool serve_admin(struct nvme_command *command, u16 *code, u32 *result)
+{
+	if (lie(LIE_admin_fails)) {
+		*code = 1 + chance(0x7ff);
+		return true;
+	}
+	switch (command->common.opcode) {
+	case nvme_admin_identify:
+		*code = identify(command);
+		break;
+	case nvme_admin_set_features:
+		*code = set_features(command, result);
+		break;
+	case nvme_admin_create_cq:
+		*code = create_completion_queue(command);
+		break;
+	case nvme_admin_create_sq:
+		*code = create_submission_queue(command);
+		break;
+	case nvme_admin_delete_cq:
+	case nvme_admin_delete_sq:
+		*code = delete_queue(command);
+		break;
+	case nvme_admin_abort_cmd:
+		*result = 1; /* It was not aborted. */
+		break;
+	case nvme_admin_async_event:
+		return false;
+	default:
+		*code = NVME_SC_INVALID_OPCODE | NVME_STATUS_DNR;
+	}
+	return true;
+}
+
+/* Accesses the memory of a command which the driver cannot have back: it never completed. */
+static void haunt(struct ghost *ghost)
+{
+	struct nvme_command *command = &ghost->command;
+	u32 nsid = le32_to_cpu(command->rw.nsid);
+	size_t len = PAGE_BYTES;
+	bool to_memory;
+
+	if (!ghost->mastery)
+		return;
+	if (ghost->mastery != mastery()) {
+		ghost->mastery = 0;
+		return;
+	}
+	if (ghost->queue) {
+		to_memory = command->common.opcode == nvme_cmd_read;
+		if (!nsid || nsid > NAMESPACES || !shifts[nsid - 1])
+			return;
+		if (to_memory || command->common.opcode == nvme_cmd_write)
+			len = (le16_to_cpu(command->rw.length) + 1UL) << shifts[nsid - 1];
+		else if (command->common.opcode != nvme_cmd_dsm)
+			return;
+		if (len > MOST_BYTES)
+			return;
+	} else {
+		to_memory = true;
+		if (command->common.opcode != nvme_admin_identify)
+			return;
+	}
+	only_while(ghost->mastery);
+	transfer(command, scratch, len, to_memory);
+	only_while(0);
+}
+
+static void haunt_all(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < GHOSTS; i++)
+		haunt(&ghosts[i]);
+}
+
+static void carry_out(u16 id, struct nvme_command *command)
+{
+	u16 code = 0;
+	u32 result = 0;
+
+	if (lie(LIE_never))
+		return;
+	if (lie(LIE_haunt)) {
+		struct ghost *ghost = &ghosts[next_ghost++ % GHOSTS];
+
+		ghost->mastery = mastery();
+		ghost->queue = id;
+		ghost->command = *command;
+		return;
+	}
+	if (lie(LIE_cfs)) {
+		is_failed = true;
+		return;
+	}
+	if (lie(LIE_gone) || lie(LIE_flap)) {
+		is_gone = true;
+		back_at = ktime_get_ns() + (1 + chance(20)) * NSEC_PER_MSEC;
+		return;
+	}
+	if (lie(LIE_early)) {
+		complete_command(id, command, 0, random64());
+		return;
+	}
+	if (id)
+		code = serve_io(command);
+	else if (!serve_admin(command, &code, &result))
+		return;
+	complete_command(id, command, code, result);
+}
+
+static void fetch(u16 id)
+{
+	struct submission *queue = &sq[id];
+	struct nvme_command command;
+
+	if (access_memory(queue->address + 64 * queue->head, &command, 64, false))
+		return;
+	if (++queue->head == queue->entries)
+		queue->head = 0;
+	if (lie(LIE_late))
+		add_later(id, &command, (chance(8) ? chance(5) : chance(2500)) * (u64)NSEC_PER_MSEC, false,
+			  0, 0);
+	else
+		carry_out(id, &command);
+}
+
+static bool serve_queue(u16 id)
+{
+	unsigned int limit = 64;
+	u32 tail;
+
+	if (!sq[id].exists)
+		return false;
+	tail = get(0x1000 + 8 * id);
+	if (tail >= sq[id].entries) {
+		if (tail != ~0U)
+			fault("a tail is beyond the queue", tail);
+		return false;
+	}
+	if (sq[id].head == tail)
+		return false;
+	while (sq[id].exists && sq[id].head != tail && limit-- && !is_gone && !is_failed)
+		fetch(id);
+	return true;
+}
+
+static void watch_completions(u16 id)
+{
+	struct completion_queue *queue = &cq[id];
+	u32 head;
+
+	if (!queue->exists)
+		return;
+	head = get(0x1000 + 8 * id + 4);
+	if (head >= queue->entries) {
+		if (head != ~0U)
+			fault("a head is beyond the queue", head);
+		return;
+	}
+	queue->head = head;
+	/* The line stays active until all entries were taken. */
+	if (queue->interrupts && queue->head != queue->tail && !queue->lost && queue->raised != jiffies)
+		raise_for(queue);
+}
+
+static void serve_waiting(void)
+{
+	u64 now = ktime_get_ns();
+	unsigned int i;
+
+	for (i = 0; i < LATER && waiters; i++) {
+		struct later *it = &waiting[i];
+		struct later copy;
+
+		if (!it->is_used || it->due > now)
+			continue;
+		copy = *it;
+		it->is_used = false;
+		waiters--;
+		if (!sq[copy.queue].exists)
+			continue;
+		if (copy.is_done)
+			complete_command(copy.queue, &copy.command, copy.status, copy.result);
+		else
+			carry_out(copy.queue, &copy.command);
+	}
+}
+
+static void enable(void)
+{
+	u32 attributes = get(NVME_REG_AQA);
+
+	forget_all();
+	sq[0] = (struct submission) {
+		.exists = true,
+		.entries = (attributes & 0xfff) + 1,
+		.address = get(NVME_REG_ASQ) | (u64)get(NVME_REG_ASQ + 4) << 32,
+	};
+	cq[0] = (struct completion_queue) {
+		.exists = true,
+		.interrupts = true,
+		.entries = (attributes >> 16 & 0xfff) + 1,
+		.address = get(NVME_REG_ACQ) | (u64)get(NVME_REG_ACQ + 4) << 32,
+		.phase = true,
+	};
+	if (sq[0].address % PAGE_BYTES || cq[0].address % PAGE_BYTES)
+		fault("an admin queue is not aligned", sq[0].address);
+	is_failed = false;
+	status = NVME_CSTS_RDY;
+}
+
+static void watch_registers(void)
+{
+	u64 cap = (QUEUE_ENTRIES - 1) | 1 << 16 | 2 << 24 | 1ULL << 37;
+	u32 shown, written = get(NVME_REG_CC);
+
+	cap = lie_about_capabilities(cap);
+	put(NVME_REG_CAP, cap);
+	put(NVME_REG_CAP + 4, cap >> 32);
+	put(NVME_REG_VS, lie(LIE_version) ? random64() : NVME_VS(1, 4, 0));
+	if (written != configuration) {
+		if ((written ^ configuration) & NVME_CC_ENABLE) {
+			if (written & NVME_CC_ENABLE) {
+				enable();
+			} else {
+				forget_all();
+				is_failed = false;
+				status = 0;
+			}
+		}
+		if (written & NVME_CC_SHN_MASK)
+			status = (status & ~NVME_CSTS_SHST_MASK) | NVME_CSTS_SHST_CMPLT;
+		else
+			status &= ~NVME_CSTS_SHST_MASK;
+		configuration = written;
+	}
+	shown = status;
+	if (is_failed)
+		shown |= NVME_CSTS_CFS;
+	if (lie_is_set(LIE_rdy_never))
+		shown &= ~NVME_CSTS_RDY;
+	if (lie_is_set(LIE_rdy_always))
+		shown |= NVME_CSTS_RDY;
+	if (lie_is_set(LIE_shst_never))
+		shown &= ~NVME_CSTS_SHST_MASK;
+	if (lie(LIE_csts))
+		shown = random64() & 0x7f;
+	put(NVME_REG_CSTS, shown);
+}
+
+/* All ones, as of a device that was pulled out. */
+static void stay_away(void)
+{
+	unsigned long at;
+
+	set_gone(true);
+	for (at = 0; at + 4 <= bar_size && at < 0x1000 + 8 * QUEUES; at += 4)
+		put(at, ~0);
+	if ((lie_is_set(LIE_gone) && !lie_is_set(LIE_flap)) || ktime_get_ns() < back_at)
+		return;
+	for (at = 0; at + 4 <= bar_size && at < 0x1000 + 8 * QUEUES; at += 4)
+		put(at, 0);
+	is_gone = false;
+	reset();
+	set_gone(false);
+}
+
+/* Looks at everything once; returns whether there was anything to do. */
+bool poll_controller(void)
+{
+	bool busy = waiters;
+	unsigned int i;
+
+	if (apply_new_lies())
+		pr_debug("hostile: other lies\n");
+	if (take_reset_request())
+		reset();
+	if (is_gone) {
+		stay_away();
+		return false;
+	}
+	watch_registers();
+	/* Also while it is disabled. */
+	haunt_all();
+	if (!(status & NVME_CSTS_RDY) || is_failed)
+		return false;
+	for (i = 0; i < QUEUES; i++) {
+		watch_completions(i);
+		busy |= serve_queue(i);
+	}
+	serve_waiting();
+	if (lie(LIE_irq_none))
+		raise_interrupt();
+	if (lie(LIE_irq_storm))
+		for (i = 0; i < 500; i++)
+			raise_interrupt();
+	return busy;
+}
+
+int make_disks(void)
+{
+	unsigned int i;
+
+	buffer = kzalloc(PAGE_BYTES, GFP_KERNEL);
+	scratch = vzalloc(MOST_BYTES);
+	if (!buffer || !scratch)
+		return -ENOMEM;
+	for (i = 0; i < NAMESPACES; i++) {
+		disks[i] = vzalloc(DISK_BYTES);
+		if (!disks[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void free_disks(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NAMESPACES; i++)
+		vfree(disks[i]);
+	vfree(scratch);
+	kfree(buffer);
+}
