@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The parent of a disk is bound, hence in the system, when the disk is built.
+//! The parent of disks is bound, hence in the system, when it is made one.
 
 use kernel::{
-    block::{gendisk::GenDiskBuilder, mq::Operations},
+    block::gendisk::Parent,
     device::{Bound, Device},
     prelude::*,
+    sync::Arc,
 };
 
-pub fn case<T: Operations>(
-    builder: GenDiskBuilder<T>,
-    bound: &Device<Bound>,
-    any: &Device,
-) -> Result<GenDiskBuilder<T>> {
+pub fn case(bound: &Device<Bound>, any: &Device) -> Result<Arc<Parent>> {
     #[cfg(bad)]
     let parent = any;
     #[cfg(not(bad))]
     let parent = (bound, any).0;
-    builder.parent(parent) //~ ERROR E0308: mismatched types
+    Parent::new(parent) //~ ERROR E0308: mismatched types
 }
