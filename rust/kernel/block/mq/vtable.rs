@@ -303,7 +303,11 @@ impl<T: Operations> Vtable<T> {
         // Also revokes the access after a failure, when C has exited the queues that it had
         // initialised.
         shared.reserves.revoke();
-        // SAFETY: As above. C does not use the maps during this call.
-        unsafe { shared.maps.apply(set) };
+        // The lock of the tables is also taken while disks are frozen, so under it no I/O may be
+        // waited for.
+        memalloc_noio(|| {
+            // SAFETY: As above. C does not use the maps during this call.
+            unsafe { shared.maps.apply(set) }
+        });
     }
 }
