@@ -260,8 +260,8 @@ impl Controller {
         self.create_queues(dev, &vectors)
     }
 
-    /// Allocates interrupt vectors: one for the admin queue, and one for each CPU in each set of I/O
-    /// queues, or as many as the controller has.
+    /// Allocates interrupt vectors: one for the admin queue, and one for each CPU in each set of
+    /// I/O queues, or as many as the controller has.
     ///
     /// How many queues there will be is not known yet. If there are fewer, some vectors have none.
     fn allocate_vectors(&mut self, dev: &pci::Device<Core<'_>>) -> Result<Arc<IrqVectors>> {

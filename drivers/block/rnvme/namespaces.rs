@@ -130,8 +130,8 @@ impl Namespaces {
 
     /// Removes all disks. There are none from now on.
     ///
-    /// Waits for the requests, and for a worker that makes disks. The controller was retired before,
-    /// so what does not end in time fails.
+    /// Waits for the requests, and for a worker that makes disks. The controller was retired
+    /// before, so what does not end in time fails.
     pub(crate) fn remove(&self) {
         let entries = self.entries.lock().take();
         drop(entries);

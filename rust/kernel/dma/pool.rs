@@ -125,8 +125,10 @@ impl Place {
     /// It is not free, and not used after this.
     #[inline(never)]
     unsafe fn free(this: NonNull<Self>) {
-        // SAFETY: The block is not free, so its place exists, and the pool is valid.
-        let pool = unsafe { this.as_ref().pool.as_ref() };
+        // SAFETY: The block is not free, so its place exists.
+        let place = unsafe { this.as_ref() };
+        // SAFETY: As above, so the pool is valid.
+        let pool = unsafe { place.pool.as_ref() };
         // INVARIANT: The block was not free, so there is room for it.
         let _ = pool.blocks.lock().free.push_within_capacity(this);
     }

@@ -216,8 +216,8 @@ pub trait Driver: Sized + 'static {
 /// Asks for [`Driver::work`] for one device. [`Driver::probe`] gets it.
 ///
 /// The work is done by a worker, which waits for the lock of the device. It is not done once the
-/// driver was unbound, and the unbinding does not wait for it. So it may be asked for anywhere, also
-/// where a task that holds the lock waits for the caller.
+/// driver was unbound, and the unbinding does not wait for it. So it may be asked for anywhere,
+/// also where a task that holds the lock waits for the caller.
 ///
 /// # Examples
 ///
@@ -235,8 +235,8 @@ pub trait Driver: Sized + 'static {
 ///
 /// # Invariants
 ///
-/// While `is_bound` of the binding is true, and the lock of the device is held by a task that is not
-/// in a callback of the driver, `T` is bound to `dev`.
+/// While `is_bound` of the binding is true, and the lock of the device is held by a task that is
+/// not in a callback of the driver, `T` is bound to `dev`.
 #[pin_data]
 pub struct LockedWork<T: Driver> {
     #[pin]

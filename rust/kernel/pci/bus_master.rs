@@ -116,8 +116,8 @@ impl BusMaster {
         if *is_bound {
             let dev: &Device = &permission.dev;
             let raw = core::ptr::from_ref(dev).cast_mut();
-            // SAFETY: The device is valid, and the type a transparent wrapper. By the
-            // invariants of `Permission`, it is that of this driver. The register is read and written, each under
+            // SAFETY: The device is valid, and the type a transparent wrapper. By the invariants of
+            // `Permission`, it is that of this driver. The register is read and written, each under
             // C's own lock; what C has recorded of the device does not change.
             unsafe { bindings::pci_device_clear_master(raw.cast()) };
         }

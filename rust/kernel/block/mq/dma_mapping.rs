@@ -109,15 +109,19 @@ impl DmaMapping {
     ) -> BlkResult<Self> {
         // A special payload, which a driver of C may set instead of bios, does not exist here.
         //
-        // SAFETY: By the safety requirement. The fields do not change while a driver owns the
+        // SAFETY: By the safety requirement. The field does not change while a driver owns the
         // request.
-        let (flags, bio) = unsafe { ((*rq).cmd_flags, (*rq).bio) };
+        let flags = unsafe { (*rq).cmd_flags };
+        // SAFETY: As above.
+        let bio = unsafe { (*rq).bio };
         if bio.is_null() || !has_data(flags) {
             // INVARIANT: Nothing is mapped.
             return Ok(Self::Nothing);
         }
         // SAFETY: As above.
-        let (segments, len) = unsafe { ((*rq).nr_phys_segments, (*rq).__data_len) };
+        let segments = unsafe { (*rq).nr_phys_segments };
+        // SAFETY: As above.
+        let len = unsafe { (*rq).__data_len };
         if segments == 1 {
             let mut address = 0;
             // SAFETY: By the safety requirement. The request has memory, as it has a bio and an
@@ -190,12 +194,10 @@ impl DmaMapping {
         let is_iova = is_mapped && unsafe { bindings::blk_dma_is_iova(&mut state) };
         while is_mapped {
             // SAFETY: C has returned a range that it has mapped.
-            let range = unsafe {
-                Range {
-                    len: (*raw).len,
-                    address: (*raw).address,
-                }
-            };
+            let len = unsafe { (*raw).len };
+            // SAFETY: As above.
+            let address = unsafe { (*raw).address };
+            let range = Range { len, address };
             if is_iova {
                 // C has combined all segments, so this is the only range.
                 //

@@ -216,8 +216,10 @@ impl<T: Operations> MappedRequest<T> {
         // SAFETY: The mapping is not used after this, nor dropped.
         let mapping = unsafe { ptr::read(&this.mapping) }.into_inner();
         if mapping.is_needed() {
+            // SAFETY: By the type invariant, the request is owned, and has not ended.
+            let rq = unsafe { rq.as_ref() };
             // SAFETY: By the type invariant, it is that of the request.
-            unsafe { unmap(rq.as_ref(), mapping, guard) };
+            unsafe { unmap(rq, mapping, guard) };
         }
         // SAFETY: By the type invariant, and `this` does not own the request any more.
         unsafe { StartedRequest::from_raw(rq) }

@@ -347,13 +347,13 @@ impl<E: InFlight> Submitter<E> {
 ///     submitter: &mut Submitter<StartedRequest<T>>,
 ///     rq: StartedRequest<T>,
 ///     write_command: impl FnOnce(u16),
-///     ring_doorbell: impl FnOnce(),
+///     notify: impl FnOnce(),
 /// ) {
 ///     match submitter.vacant(rq.tag()) {
 ///         Some(entry) => {
 ///             write_command(entry.id());
 ///             entry.insert(rq);
-///             ring_doorbell();
+///             notify();
 ///         }
 ///         None => rq.end(Err(BlkStatus::IOERR)),
 ///     }

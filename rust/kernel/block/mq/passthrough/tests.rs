@@ -284,7 +284,7 @@ mod suite {
         let queue = queue(&tags()?)?;
         let map = |len| -> Result {
             let buffer = KVVec::from_elem(0, len, GFP_KERNEL)?;
-            queue.request(PassthroughOp::In)?.with_buffer(buffer)?;
+            drop(queue.request(PassthroughOp::In)?.with_buffer(buffer)?);
             Ok(())
         };
         assert_eq!(map(0), Err(EINVAL));
