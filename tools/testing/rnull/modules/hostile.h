@@ -13,63 +13,14 @@
 #define PAGE_BYTES	4096
 #define QUEUES		9
 
-/* Lies: name, whether it is told while it is set (else, per event with some probability). */
-#define LIES(x)					\
-	/* Completions. */			\
-	x(cid_unknown)				\
-	x(cid_twice)				\
-	x(cid_stale)				\
-	x(cid_ahead)				\
-	x(phase)				\
-	x(garbage)				\
-	x(changes)				\
-	x(flood)				\
-	x(sqhd)					\
-	x(other_queue)				\
-	x(early)				\
-	x(never)				\
-	x(haunt)				\
-	x(late)					\
-	x(status)				\
-	x(retry)				\
-	x(reserved)				\
-	/* Interrupts. */			\
-	x(irq_none)				\
-	x(irq_storm)				\
-	x(irq_lost)				\
-	/* Answers. */				\
-	x(identify)				\
-	x(random)				\
-	x(mdts)					\
-	x(strings)				\
-	x(capacity)				\
-	x(blocks)				\
-	x(format)				\
-	x(preferred)				\
-	x(descriptors)				\
-	x(list)					\
-	x(count)				\
-	x(queues)				\
-	x(no_queues)				\
-	x(admin_fails)				\
-	/* Registers. */			\
-	x(rdy_never)				\
-	x(rdy_always)				\
-	x(shst_never)				\
-	x(cfs)					\
-	x(gone)					\
-	x(flap)					\
-	x(csts)					\
-	x(cap_ones)				\
-	x(cap_queue)				\
-	x(cap_stride)				\
-	x(cap_page)				\
-	x(cap_random)				\
-	x(version)
+/* Some lies are told while they are set, others per event with some probability. */
+#define LIE(name)	LIE_##name,
+enum lie {
+#include "hostile_names.h"
+	LIE_COUNT
+};
 
-#define ENUMERATE(name)	LIE_##name,
-enum lie { LIES(ENUMERATE) LIE_COUNT };
-#undef ENUMERATE
+#undef LIE
 
 struct controller;
 

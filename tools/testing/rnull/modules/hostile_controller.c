@@ -662,7 +662,8 @@ static void watch_completions(u16 id)
 	}
 	queue->head = head;
 	/* The line stays active until all entries were taken. */
-	if (queue->interrupts && queue->head != queue->tail && !queue->lost && queue->raised != jiffies)
+	if (queue->interrupts && queue->head != queue->tail && !queue->lost &&
+	    time_after(jiffies, queue->raised))
 		raise_for(queue);
 }
 

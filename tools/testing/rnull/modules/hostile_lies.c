@@ -10,8 +10,12 @@
 
 #include "hostile.h"
 
-#define NAME(name)	#name,
-static const char *const names[] = { LIES(NAME) };
+#define LIE(name)	#name,
+static const char *const names[] = {
+#include "hostile_names.h"
+};
+
+#undef LIE
 
 static u16 rates[LIE_COUNT];
 static unsigned long told[LIE_COUNT];
@@ -81,6 +85,7 @@ static int set_lie(const char *text, const struct kernel_param *param)
 	}
 	return -EINVAL;
 changed:
+	/* Pairs with the load in apply_new_lies(): the lies are seen whole. */
 	smp_store_release(&is_new, true);
 	return 0;
 }
@@ -116,6 +121,7 @@ module_param_cb(names, &names_ops, NULL, 0400);
 /* Returns whether other lies were chosen since the last call. */
 bool apply_new_lies(void)
 {
+	/* Pairs with the store after the lies were parsed. */
 	if (!smp_load_acquire(&is_new))
 		return false;
 	WRITE_ONCE(is_new, false);
