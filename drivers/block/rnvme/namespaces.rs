@@ -103,8 +103,8 @@ impl WorkItem for Namespaces {
     type Pointer = Arc<Self>;
 
     fn run(this: Arc<Self>) {
-        // If the controller is not used any more, that is no error.
-        if let (Err(error), true) = (this.update(), this.link().state() != State::Dead) {
+        // A reset interrupts this, and has it done again.
+        if let (Err(error), State::Live) = (this.update(), this.link().state()) {
             let dev = this.link().registers.device();
             dev_err!(dev, "the namespaces were not all found: {error:?}\n");
         }
