@@ -15,8 +15,8 @@ use super::cpu_map::{
 use crate::{
     bindings,
     cpu::nr_cpu_ids,
-    new_mutex,
     prelude::*,
+    static_lock_class,
     sync::{
         atomic::{
             Atomic,
@@ -272,17 +272,25 @@ pub(super) struct QueueMaps {
     tables: Mutex<Tables>,
 }
 
+/// The name of a lock class, which has a single address although code that uses it may be a part of
+/// several modules.
+static TABLES_NAME: &CStr = c"block_mq_tables";
+
 impl QueueMaps {
     pub(super) fn new(counts: QueueCounts, tables: CpuMaps) -> impl PinInit<Self> {
         pin_init!(Self {
             requested: AtomicCounts::new(counts),
             previous: AtomicCounts::new(counts),
             mapped: AtomicCounts::new(counts),
-            tables <- new_mutex!(Tables {
-                requested: tables,
-                previous: CpuMaps::default(),
-                origin: Origin::Requested,
-            }),
+            tables <- Mutex::new(
+                Tables {
+                    requested: tables,
+                    previous: CpuMaps::default(),
+                    origin: Origin::Requested,
+                },
+                TABLES_NAME,
+                static_lock_class!(),
+            ),
         })
     }
 
