@@ -86,6 +86,10 @@ pub struct QueueLimits {
     pub max_hw_discard_sectors: Sectors,
     /// The granularity of discard in bytes.
     pub discard_granularity: u32,
+    /// The maximum number of ranges in a discard. Zero means 1. If it is larger, the sectors of a
+    /// discard need not follow one another: the driver gets them from
+    /// [`discard_ranges`](crate::block::mq::IdleRequest::discard_ranges).
+    pub max_discard_segments: u16,
     /// The longest Write Zeroes request. Zero means that the disk does not support it.
     pub max_write_zeroes_sectors: Sectors,
     /// The disk has a volatile write cache: data that is not flushed is lost on power failure.
@@ -207,6 +211,7 @@ impl QueueLimits {
             dma_alignment: self.dma_alignment,
             max_hw_discard_sectors: self.max_hw_discard_sectors.to_u32(),
             discard_granularity: self.discard_granularity,
+            max_discard_segments: self.max_discard_segments,
             max_write_zeroes_sectors: self.max_write_zeroes_sectors.to_u32(),
             max_open_zones: self.max_open_zones,
             max_active_zones: self.max_active_zones,

@@ -157,6 +157,8 @@ mod handle;
 
 mod request;
 
+mod discard_ranges;
+
 mod pdu;
 
 mod hw_queue;
@@ -198,6 +200,7 @@ pub use self::{
         CpuMaps, //
     },
     delay_queue::DelayQueue,
+    discard_ranges::DiscardRanges,
     handle::{
         CompletingRequest,
         EndableRequest,

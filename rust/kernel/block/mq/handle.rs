@@ -6,6 +6,7 @@
 
 use super::{
     context::Invariant,
+    discard_ranges::DiscardRanges,
     disk_data::DiskData,
     pdu::{
         RequestPdu,
@@ -147,6 +148,33 @@ impl<'q, T: Operations> IdleRequest<'q, T> {
         // SAFETY: By the type invariant, it is the queue of a disk of this driver, whose data is
         // dropped only after the read-side critical section that the callback runs in.
         unsafe { DiskData::<T>::of_queue(queue) }.data()
+    }
+
+    /// Returns the ranges of sectors of a discard. Another operation has none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::block::{mq::{IdleRequest, Op, Operations}, Sectors};
+    ///
+    /// /// Returns the length of the longest range of a discard.
+    /// fn longest<T: Operations>(rq: &IdleRequest<'_, T>) -> Option<Sectors> {
+    ///     match rq.op() {
+    ///         Op::Discard => rq.discard_ranges().map(|(_, len)| len).max(),
+    ///         _ => None,
+    ///     }
+    /// }
+    /// ```
+    #[inline]
+    pub fn discard_ranges(&self) -> DiscardRanges<'_> {
+        let bio = match self.op() {
+            // SAFETY: By the type invariant, `self` owns the request.
+            Op::Discard => unsafe { (*self.as_raw()).bio },
+            _ => core::ptr::null_mut(),
+        };
+        // SAFETY: By the type invariant, the bios are those of a request that does not end while
+        // it is borrowed. Nothing changes them before.
+        unsafe { DiscardRanges::from_raw(bio) }
     }
 
     /// Starts the request. From now on it can time out, and it must be ended.
