@@ -247,6 +247,32 @@ impl<T: Operations> Request<T> {
         unsafe { (*self.as_raw()).__data_len }
     }
 
+    /// Returns the number of segments, as the block layer counts them for
+    /// [`QueueLimits::max_segments`]: the memory of the request, mapped for a device, has at most as
+    /// many ranges. It is of no meaning for a request without memory.
+    ///
+    /// [`QueueLimits::max_segments`]: crate::block::limits::QueueLimits::max_segments
+    #[inline]
+    pub fn nr_phys_segments(&self) -> u16 {
+        // SAFETY: By the type invariant. Nothing else writes the field.
+        unsafe { (*self.as_raw()).nr_phys_segments }
+    }
+
+    /// Returns a mask of the bits that may be set in the address of a segment that is not the
+    /// first, or of the end of one that is not the last: all from the lowest one of these bits on.
+    /// Zero means that there is a single segment, or that none of these addresses has a bit set.
+    ///
+    /// So a device that needs a [`QueueLimits::virt_boundary_mask`] can have the request if that
+    /// mask and this one have no bit in common.
+    ///
+    /// [`QueueLimits::virt_boundary_mask`]: crate::block::limits::QueueLimits::virt_boundary_mask
+    #[inline]
+    pub fn phys_gap_mask(&self) -> usize {
+        // SAFETY: By the type invariant. Nothing else writes the field.
+        let bit = unsafe { (*self.as_raw()).phys_gap_bit };
+        gap_mask(bit)
+    }
+
     /// Returns the tag: a number that is unique among the requests in flight of the hardware queue,
     /// or of the tag set if all queues share the tags.
     #[inline]
@@ -307,5 +333,30 @@ impl<T: Operations<Timer = Timer>> Request<T> {
     #[inline]
     pub(super) fn timer(&self) -> &Timer {
         self.pdu.timer()
+    }
+}
+
+/// Returns the mask that `phys_gap_bit` of a request stands for: the number of the lowest bit, from
+/// 1 on, or 0.
+#[inline]
+fn gap_mask(bit: u8) -> usize {
+    match bit {
+        0 => 0,
+        bit => usize::MAX.checked_shl(u32::from(bit) - 1).unwrap_or(0),
+    }
+}
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+#[macros::kunit_tests(rust_block_request)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_mask_has_all_bits_from_the_lowest_gap_on() {
+        assert_eq!(gap_mask(0), 0);
+        assert_eq!(gap_mask(1), usize::MAX);
+        assert_eq!(gap_mask(10), !511);
+        assert_eq!(gap_mask(13) & 4095, 0);
+        assert_eq!(gap_mask(u8::MAX), 0);
     }
 }
