@@ -36,6 +36,7 @@ use crate::{
 };
 use core::{
     marker::PhantomData,
+    mem::ManuallyDrop,
     ptr::NonNull, //
 };
 
@@ -101,11 +102,14 @@ struct Blocks {
 ///
 /// # Invariants
 ///
-/// `pool` has this place, and is valid while the block is not free.
+/// `pool` has this place, and is valid while the block is not free. `next` is [`None`] if the block
+/// is free; else it belongs to the owner of the block.
 struct Place {
     memory: NonNull<u8>,
     address: DmaAddress,
     pool: NonNull<Pool>,
+    /// The place of another block with the same owner.
+    next: Option<NonNull<Place>>,
 }
 
 /// The most blocks of a pool: what is recorded of them, and of their pages, is allocated at once.
@@ -122,7 +126,7 @@ impl Place {
     ///
     /// # Safety
     ///
-    /// It is not free, and not used after this.
+    /// It is not free, and not used after this. Its `next` is [`None`].
     #[inline(never)]
     unsafe fn free(this: NonNull<Self>) {
         // SAFETY: The block is not free, so its place exists.
@@ -162,6 +166,7 @@ impl Pool {
                     memory: unsafe { start.add(offset) },
                     address: page.dma_address() + offset as DmaAddress,
                     pool: at,
+                    next: None,
                 })?;
             }
             this.pages.push_within_capacity(page)?;
@@ -206,15 +211,16 @@ impl<T: Element, const N: usize> DmaPool<T, N> {
     ///
     /// It contains what was written into it last, at first zeros.
     #[inline]
-    pub fn take(&self) -> Option<DmaBlock<T, N>> {
+    pub fn take(&self) -> Option<DmaBlock<T>> {
         let pool = self.pool.resource();
         let mut blocks = pool.blocks.lock();
         if blocks.is_closed {
             return None;
         }
-        // INVARIANT: The block is not free any more.
+        // INVARIANT: The block is not free any more, and has `N` values.
         blocks.free.pop().map(|place| DmaBlock {
             memory: DmaMemory { place },
+            len: N,
             _elements: PhantomData,
         })
     }
@@ -237,13 +243,30 @@ impl Release for Pool {
     }
 }
 
-/// The memory of a block, which is free again when this is dropped.
+/// The memory of one or more blocks, which are free again when this is dropped.
 ///
 /// It has the size of a pointer, so it can be kept for each command that a device has.
 ///
+/// # Examples
+///
+/// ```
+/// use kernel::dma::pool::{DmaMemory, DmaPool};
+///
+/// /// Makes a list of two blocks, which ends with the address of the second.
+/// fn chain(pool: &DmaPool<u64, 512>) -> Result<DmaMemory> {
+///     let mut first = pool.take().ok_or(ENOMEM)?;
+///     let second = pool.take().ok_or(ENOMEM)?;
+///     first.write(511, second.address())?;
+///     let mut memory = first.into_memory();
+///     memory.append(second.into_memory());
+///     Ok(memory)
+/// }
+/// ```
+///
 /// # Invariants
 ///
-/// `place` is that of a block that is not free. Nothing else has the block.
+/// `place`, and those that follow it by `next`, are of blocks that are not free. Nothing else has
+/// the blocks.
 pub struct DmaMemory {
     place: NonNull<Place>,
 }
@@ -260,13 +283,33 @@ impl DmaMemory {
         // SAFETY: By the type invariant, the block is not free, so its place exists.
         unsafe { self.place.as_ref() }
     }
+
+    /// Takes over the memory of other blocks, which may be of another pool.
+    #[inline]
+    pub fn append(&mut self, other: DmaMemory) {
+        let mut last = self.place;
+        // SAFETY: By the type invariant, the block is not free, and nothing else has it.
+        while let Some(next) = unsafe { (*last.as_ptr()).next } {
+            last = next;
+        }
+        let other = ManuallyDrop::new(other);
+        // INVARIANT: By the type invariant of `other`, which does not have the blocks any more.
+        //
+        // SAFETY: As above.
+        unsafe { (*last.as_ptr()).next = Some(other.place) };
+    }
 }
 
 impl Drop for DmaMemory {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: By the type invariant, and nothing has the block any more.
-        unsafe { Place::free(self.place) };
+        let mut rest = Some(self.place);
+        while let Some(place) = rest {
+            // SAFETY: By the type invariant, the block is not free, and nothing else has it.
+            rest = unsafe { (*place.as_ptr()).next.take() };
+            // SAFETY: As above, and nothing has the block any more.
+            unsafe { Place::free(place) };
+        }
     }
 }
 
@@ -274,13 +317,14 @@ impl Drop for DmaMemory {
 ///
 /// # Invariants
 ///
-/// The memory is that of `N` values.
-pub struct DmaBlock<T: Element, const N: usize> {
+/// The memory is that of `len` values.
+pub struct DmaBlock<T: Element> {
     memory: DmaMemory,
-    _elements: PhantomData<[T; N]>,
+    len: usize,
+    _elements: PhantomData<[T]>,
 }
 
-impl<T: Element, const N: usize> DmaBlock<T, N> {
+impl<T: Element> DmaBlock<T> {
     /// Returns the address by which the device knows the block.
     #[inline]
     pub fn address(&self) -> DmaAddress {
@@ -297,13 +341,13 @@ impl<T: Element, const N: usize> DmaBlock<T, N> {
     ///
     /// # Errors
     ///
-    /// `EINVAL` unless `index` is less than `N`.
+    /// `EINVAL` unless `index` is less than the number of values.
     #[inline]
     pub fn write(&mut self, index: usize, value: T) -> Result {
-        if index >= N {
+        if index >= self.len {
             return Err(EINVAL);
         }
-        // SAFETY: By the type invariant, the memory is valid for `N` values. The device may access
+        // SAFETY: By the type invariant, the memory is valid for `len` values. The device may access
         // it at the same time, so the write is volatile.
         unsafe { self.value(index).write_volatile(value) };
         Ok(())
@@ -317,11 +361,11 @@ impl<T: Element, const N: usize> DmaBlock<T, N> {
     #[inline]
     pub fn write_all(&mut self, index: usize, values: impl IntoIterator<Item = T>) -> Result {
         let mut values = values.into_iter();
-        for at in index..N {
+        for at in index..self.len {
             let Some(value) = values.next() else {
                 return Ok(());
             };
-            // SAFETY: As for `write`, since `at` is less than `N`.
+            // SAFETY: As for `write`, since `at` is less than their number.
             unsafe { self.value(at).write_volatile(value) };
         }
         values.next().map_or(Ok(()), |_| Err(EINVAL))
@@ -331,10 +375,10 @@ impl<T: Element, const N: usize> DmaBlock<T, N> {
     ///
     /// # Errors
     ///
-    /// `EINVAL` unless `index` is less than `N`.
+    /// `EINVAL` unless `index` is less than the number of values.
     #[inline]
     pub fn read(&self, index: usize) -> Result<T> {
-        if index >= N {
+        if index >= self.len {
             return Err(EINVAL);
         }
         // SAFETY: As for `write`; any bytes are a value.
@@ -353,7 +397,7 @@ impl<T: Element, const N: usize> DmaBlock<T, N> {
 }
 
 // SAFETY: A shared reference only allows to read values that are `Sync`.
-unsafe impl<T: Element, const N: usize> Sync for DmaBlock<T, N> {}
+unsafe impl<T: Element> Sync for DmaBlock<T> {}
 
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 mod tests;

@@ -40,12 +40,39 @@ mod suite {
             }
             for (index, block) in taken.iter().enumerate() {
                 assert_eq!(block.read(0), Ok(index as u64));
-                let same = |other: &&DmaBlock<_, _>| other.address() == block.address();
+                let same = |other: &&DmaBlock<_>| other.address() == block.address();
                 assert_eq!(taken.iter().filter(same).count(), 1);
             }
             let address = taken.pop().map(|block| block.address());
             assert_eq!(pool.take().map(|block| block.address()), address);
             assert!(pool.take().is_some());
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn blocks_are_freed_with_the_memory_that_they_were_appended_to() -> Result {
+        each_pool(|pool| {
+            let mut take = || Ok::<_, Error>(pool.take().ok_or(ENOMEM)?.into_memory());
+            let (mut first, mut second) = (take()?, take()?);
+            second.append(take()?);
+            first.append(second);
+            first.append(take()?);
+            // None of the four is free, and nothing of what has been appended is lost.
+            let mut rest = KVec::new();
+            while let Some(block) = pool.take() {
+                rest.push(block, GFP_KERNEL)?;
+            }
+            assert_eq!(rest.len(), 28);
+            drop(first);
+            while let Some(block) = pool.take() {
+                rest.push(block, GFP_KERNEL)?;
+            }
+            assert_eq!(rest.len(), 32);
+            // A block that is taken again has no others.
+            drop(rest.pop().map(DmaBlock::into_memory));
+            let alone = pool.take();
+            assert!(alone.is_some() && pool.take().is_none());
             Ok(())
         })
     }

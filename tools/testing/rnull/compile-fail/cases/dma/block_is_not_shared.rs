@@ -8,11 +8,11 @@ use kernel::{
 };
 
 #[cfg(bad)]
-pub fn clear(block: &DmaBlock<u64, 32>) -> Result {
+pub fn clear(block: &DmaBlock<u64>) -> Result {
     block.write(0, 0) //~ ERROR E0596: cannot borrow
 }
 
 #[cfg(not(bad))]
-pub fn clear(block: &mut DmaBlock<u64, 32>) -> Result {
+pub fn clear(block: &mut DmaBlock<u64>) -> Result {
     block.write(0, 0)
 }
