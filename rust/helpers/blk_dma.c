@@ -77,6 +77,15 @@ __rust_helper bool rust_helper_blk_dma_need_unmap(struct device *dev)
 	return dma_need_unmap(dev);
 }
 
+/*
+ * The same if dma_need_unmap() was false before: only the first bounce buffer of a device makes it
+ * true.
+ */
+__rust_helper bool rust_helper_blk_dma_has_bounced(struct device *dev)
+{
+	return dma_dev_need_sync(dev);
+}
+
 __rust_helper void rust_helper_blk_dma_unmap(struct request *rq,
 					     struct device *dev,
 					     dma_addr_t addr, u32 len)

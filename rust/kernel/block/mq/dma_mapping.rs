@@ -6,10 +6,10 @@
 //! most machines without an IOMMU, where a request without a bounce buffer needs no unmapping.
 //!
 //! C's `dma_need_unmap()` can become true at any time, when the first bounce buffer of the device
-//! is in use. So it is read after each segment was mapped: as long as it is false, that segment has
-//! no bounce buffer, and its mapping does not need to be undone, now or later. C reads it for each
-//! segment, too, and once more when it unmaps, where a request that was mapped before it became
-//! true has nothing recorded.
+//! is in use. So that is looked for after each segment was mapped: as long as there was none, that
+//! segment has no bounce buffer, and its mapping does not need to be undone, now or later. C calls
+//! the function for each segment, and once more when it unmaps, where a request that was mapped
+//! before it became true has nothing recorded.
 //!
 //! C header: [`include/linux/blk-mq-dma.h`](srctree/include/linux/blk-mq-dma.h)
 
@@ -92,6 +92,22 @@ fn has_data(flags: bindings::blk_opf_t) -> bool {
         )
 }
 
+/// Returns whether a request has memory.
+///
+/// A special payload, which a driver of C may set instead of bios, does not exist here.
+///
+/// # Safety
+///
+/// The caller owns the request, which has not ended.
+#[inline(always)]
+unsafe fn has_memory(rq: *mut bindings::request) -> bool {
+    // SAFETY: By the safety requirement. The field does not change while a driver owns the request.
+    let flags = unsafe { (*rq).cmd_flags };
+    // SAFETY: As above.
+    let bio = unsafe { (*rq).bio };
+    !bio.is_null() && has_data(flags)
+}
+
 impl DmaMapping {
     /// Maps the memory of a request, and calls `visit` with each range.
     ///
@@ -107,45 +123,66 @@ impl DmaMapping {
         dev: *mut bindings::device,
         mut visit: impl FnMut(DmaAddress, u32) -> BlkResult,
     ) -> BlkResult<Self> {
-        // A special payload, which a driver of C may set instead of bios, does not exist here.
-        //
-        // SAFETY: By the safety requirement. The field does not change while a driver owns the
-        // request.
-        let flags = unsafe { (*rq).cmd_flags };
-        // SAFETY: As above.
-        let bio = unsafe { (*rq).bio };
-        if bio.is_null() || !has_data(flags) {
+        // SAFETY: By the safety requirement.
+        if !unsafe { has_memory(rq) } {
             // INVARIANT: Nothing is mapped.
             return Ok(Self::Nothing);
         }
         // SAFETY: As above.
+        match unsafe { Self::single(rq, dev, &mut visit) } {
+            Ok((this, ())) => return Ok(this),
+            Err(Some(status)) => return Err(status),
+            Err(None) => (),
+        }
+        // SAFETY: As above. The request has memory.
+        unsafe { Self::segments(rq, dev, visit) }
+    }
+
+    /// Maps the memory of a request that has a single segment, and calls `visit` with the range,
+    /// whose length is that of the request.
+    ///
+    /// # Errors
+    ///
+    /// [`None`] if the memory is not a single range that can be mapped so. Nothing is mapped then,
+    /// nor after another error.
+    ///
+    /// # Safety
+    ///
+    /// The caller owns the request, which has not ended. The device has a DMA mask, and its driver
+    /// is bound until this returns.
+    #[inline(always)]
+    pub(super) unsafe fn single<R>(
+        rq: *mut bindings::request,
+        dev: *mut bindings::device,
+        visit: impl FnOnce(DmaAddress, u32) -> BlkResult<R>,
+    ) -> core::result::Result<(Self, R), Option<BlkStatus>> {
+        // SAFETY: By the safety requirement. The field does not change while a driver owns the
+        // request.
         let segments = unsafe { (*rq).nr_phys_segments };
-        // SAFETY: As above.
-        let len = unsafe { (*rq).__data_len };
-        if segments == 1 {
-            let mut address = 0;
-            // SAFETY: By the safety requirement. The request has memory, as it has a bio and an
-            // operation with data.
-            let mapped = unsafe { bindings::blk_dma_map_single(rq, dev, &mut address) };
-            if mapped >= 0 {
-                // INVARIANT: The range was just mapped.
-                let this = if mapped == 0 {
-                    Self::Nothing
-                } else {
-                    Self::Single { len, address }
-                };
-                return match visit(address, len) {
-                    Ok(()) => Ok(this),
-                    // SAFETY: By the safety requirement, and by the invariant.
-                    Err(status) => Err(unsafe { this.undo(rq, dev, status) }),
-                };
-            }
-            if to_result(mapped) != Err(EAGAIN) {
-                return Err(BlkStatus::RESOURCE);
-            }
+        // SAFETY: By the safety requirement.
+        if segments != 1 || !unsafe { has_memory(rq) } {
+            return Err(None);
         }
         // SAFETY: As above.
-        unsafe { Self::segments(rq, dev, len, visit) }
+        let len = unsafe { (*rq).__data_len };
+        let mut address = 0;
+        // SAFETY: By the safety requirement. The request has memory.
+        let mapped = unsafe { bindings::blk_dma_map_single(rq, dev, &mut address) };
+        if mapped < 0 {
+            let is_other = to_result(mapped) == Err(EAGAIN);
+            return Err(Some(BlkStatus::RESOURCE).filter(|_| !is_other));
+        }
+        // INVARIANT: The range was just mapped.
+        let this = if mapped == 0 {
+            Self::Nothing
+        } else {
+            Self::Single { len, address }
+        };
+        match visit(address, len) {
+            Ok(result) => Ok((this, result)),
+            // SAFETY: By the safety requirement, and by the invariant.
+            Err(status) => Err(Some(unsafe { this.undo(rq, dev, status) })),
+        }
     }
 
     /// Does that for several segments.
@@ -158,13 +195,12 @@ impl DmaMapping {
     unsafe fn segments(
         rq: *mut bindings::request,
         dev: *mut bindings::device,
-        len: u32,
         visit: impl FnMut(DmaAddress, u32) -> BlkResult,
     ) -> BlkResult<Self> {
         // INVARIANT: Nothing is mapped yet.
         let mut this = Self::Nothing;
         // SAFETY: By the safety requirement.
-        match unsafe { this.add_segments(rq, dev, len, visit) } {
+        match unsafe { this.add_segments(rq, dev, visit) } {
             Ok(()) => Ok(this),
             // SAFETY: By the safety requirement, and by the invariant.
             Err(status) => Err(unsafe { this.undo(rq, dev, status) }),
@@ -181,10 +217,9 @@ impl DmaMapping {
         &mut self,
         rq: *mut bindings::request,
         dev: *mut bindings::device,
-        len: u32,
         mut visit: impl FnMut(DmaAddress, u32) -> BlkResult,
     ) -> BlkResult {
-        let mut left = len;
+        let mut total = 0;
         let mut state: bindings::dma_iova_state = pin_init::zeroed();
         let mut iter = MaybeUninit::<Iter>::uninit();
         let raw = iter.as_mut_ptr();
@@ -192,6 +227,8 @@ impl DmaMapping {
         let mut is_mapped = unsafe { bindings::blk_dma_map_start(rq, dev, &mut state, raw.cast()) };
         // SAFETY: C has initialised the state if it has mapped a range.
         let is_iova = is_mapped && unsafe { bindings::blk_dma_is_iova(&mut state) };
+        // SAFETY: By the safety requirement.
+        let is_recorded = unsafe { bindings::blk_dma_need_unmap(dev) };
         while is_mapped {
             // SAFETY: C has returned a range that it has mapped.
             let len = unsafe { (*raw).len };
@@ -210,19 +247,22 @@ impl DmaMapping {
                 } else {
                     Self::Iova { len, address }
                 };
-            } else {
+            // SAFETY: By the safety requirement.
+            } else if is_recorded || unsafe { bindings::blk_dma_has_bounced(dev) } {
                 // SAFETY: By the safety requirement, and the range was just mapped.
                 unsafe { self.add(rq, dev, range) }?;
             }
-            // The device must not access more than what is mapped.
-            left = left.checked_sub(range.len).ok_or(BlkStatus::IOERR)?;
+            total += u64::from(range.len);
             visit(range.address, range.len)?;
             // SAFETY: As above. The iterator was not moved.
             is_mapped = unsafe { bindings::blk_dma_map_next(rq, dev, raw.cast()) };
         }
         // SAFETY: C has set the status, as it has not mapped a range.
         status::from_raw(unsafe { bindings::blk_dma_map_status(raw.cast()) })?;
-        if left == 0 {
+        // The device must not access more than what is mapped.
+        //
+        // SAFETY: By the safety requirement. The field does not change meanwhile.
+        if total == u64::from(unsafe { (*rq).__data_len }) {
             Ok(())
         } else {
             Err(BlkStatus::IOERR)
@@ -235,17 +275,13 @@ impl DmaMapping {
     ///
     /// The range was just mapped for the device by itself. The request is that of `self`, which is
     /// no range of an IOMMU.
-    #[inline]
+    #[inline(never)]
     unsafe fn add(
         &mut self,
         rq: *mut bindings::request,
         dev: *mut bindings::device,
         range: Range,
     ) -> BlkResult {
-        // SAFETY: By the safety requirement.
-        if !unsafe { bindings::blk_dma_need_unmap(dev) } {
-            return Ok(());
-        }
         if let Self::List(chunk) = self {
             let chunk = &mut **chunk;
             if let Some(free) = chunk.ranges.get_mut(chunk.used) {

@@ -115,6 +115,25 @@ unsafe fn map<T: Operations>(
     unsafe { DmaMapping::new(rq.as_raw(), dev, visit) }
 }
 
+/// Maps a request with a single segment for the DMA device of its queue, as
+/// [`DmaMapping::single`].
+///
+/// # Safety
+///
+/// The caller owns the request, which has not ended.
+#[inline(always)]
+unsafe fn map_single<T: Operations, R>(
+    rq: &Request<T>,
+    guard: &rcu::Guard,
+    visit: impl FnOnce(DmaAddress, u32) -> BlkResult<R>,
+) -> core::result::Result<(DmaMapping, R), Option<BlkStatus>> {
+    let dev = dma_device(rq).and_then(|dev| dev.access(guard));
+    let dev = dev.ok_or(Some(BlkStatus::OFFLINE))?;
+    // SAFETY: By the safety requirement. The driver of the device is bound while the guard exists,
+    // and the device has a DMA mask.
+    unsafe { DmaMapping::single(rq.as_raw(), dev, visit) }
+}
+
 /// Returns the DMA device of the queue of a request.
 #[inline]
 fn dma_device<T: Operations>(rq: &Request<T>) -> Option<&DmaDevice> {
@@ -174,7 +193,82 @@ impl<'q, T: Operations> IdleRequest<'q, T> {
     }
 }
 
+impl<'q, T: Operations> IdleRequest<'q, T> {
+    /// Maps the memory of a request that has a single segment, and starts the request.
+    ///
+    /// Calls `visit` with the range, and also returns what that returns. For most requests this is
+    /// faster than [`map_and_start`](Self::map_and_start), as nothing has to be kept between ranges.
+    ///
+    /// # Errors
+    ///
+    /// [`None`] if the memory is not a single range that can be mapped at once; then
+    /// [`map_and_start`](Self::map_and_start) can map it. Otherwise as for [`StartedRequest::map`].
+    /// The request is not started, and nothing is mapped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{
+    ///     block::mq::{IdleRequest, MappedRequest, Operations, RejectedRequest},
+    ///     dma::DmaAddress,
+    ///     prelude::*,
+    ///     sync::rcu,
+    /// };
+    ///
+    /// /// The first range of a request, where a device finds the others.
+    /// fn prepare<'q, T: Operations>(
+    ///     rq: IdleRequest<'q, T>,
+    ///     guard: &rcu::Guard,
+    /// ) -> Result<(MappedRequest<T>, Option<DmaAddress>), RejectedRequest<'q, T>> {
+    ///     let rq = match rq.map_single_and_start(guard, |address, _len| Ok(address)) {
+    ///         Ok((rq, address)) => return Ok((rq, Some(address))),
+    ///         Err((rq, Some(status))) => return Err(rq.reject(status)),
+    ///         Err((rq, None)) => rq,
+    ///     };
+    ///     let mut first = None;
+    ///     let mapped = rq.map_and_start(guard, |address, _len| {
+    ///         first.get_or_insert(address);
+    ///         Ok(())
+    ///     });
+    ///     match mapped {
+    ///         Ok(rq) => Ok((rq, first)),
+    ///         Err((rq, status)) => Err(rq.reject(status)),
+    ///     }
+    /// }
+    /// ```
+    #[inline(always)]
+    pub fn map_single_and_start<R>(
+        self,
+        guard: &rcu::Guard,
+        visit: impl FnOnce(DmaAddress, u32) -> BlkResult<R>,
+    ) -> core::result::Result<(MappedRequest<T>, R), (Self, Option<BlkStatus>)> {
+        // SAFETY: By the type invariant, `self` owns the request.
+        match unsafe { map_single(&self, guard, visit) } {
+            Ok((mapping, result)) => {
+                // INVARIANT: The request is started, and this is its mapping.
+                let mapped = MappedRequest {
+                    rq: self.start().into_inner(),
+                    mapping: mapping.into(),
+                };
+                Ok((mapped, result))
+            }
+            Err(status) => Err((self, status)),
+        }
+    }
+}
+
 impl<T: Operations> StartedRequest<T> {
+    /// Maps nothing: for a request whose memory the device does not access, or that has none, such
+    /// as a flush, where a [`MappedRequest`] is expected.
+    #[inline]
+    pub fn map_nothing(self) -> MappedRequest<T> {
+        // INVARIANT: By the type invariant of `StartedRequest`, and nothing is mapped.
+        MappedRequest {
+            rq: self.into_inner(),
+            mapping: DmaMapping::Nothing.into(),
+        }
+    }
+
     /// Maps the memory of the request for the DMA device of its queue, and calls `visit` with each
     /// range of addresses and its length in bytes, in the order of the data.
     ///

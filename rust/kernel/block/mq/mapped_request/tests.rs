@@ -41,6 +41,10 @@ enum Mode {
     ServeStarted,
     /// That, and it completes them remotely.
     ServeRemotely,
+    /// That, and it maps a single segment by itself.
+    ServeSingle,
+    /// It refuses a single segment.
+    RefuseSingle,
     /// It refuses the range with this index.
     RefuseRange(usize),
     /// It refuses that range, and has started the request before.
@@ -117,8 +121,9 @@ impl Operations for Driver {
         let inner = &mut *inner;
         inner.ranges.clear();
         let (mode, ranges) = (inner.mode, &mut inner.ranges);
-        let visit = |address, len| {
+        let mut visit = |address, len| {
             let refused = match mode {
+                Mode::RefuseSingle => true,
                 Mode::RefuseRange(index) | Mode::RefuseRangeStarted(index) => index == ranges.len(),
                 _ => false,
             };
@@ -137,6 +142,14 @@ impl Operations for Driver {
                     rq.end(Err(status));
                     return Ok(());
                 }
+            }
+        } else if matches!(mode, Mode::ServeSingle | Mode::RefuseSingle) {
+            match rq.map_single_and_start(&guard, |address, len| visit(address, len)) {
+                Ok((rq, ())) => rq,
+                Err((rq, Some(status))) => return Err(rq.reject(status)),
+                Err((rq, None)) => rq
+                    .map_and_start(&guard, visit)
+                    .map_err(|(rq, status)| rq.reject(status))?,
             }
         } else {
             rq.map_and_start(&guard, visit)
@@ -319,7 +332,12 @@ fn transfers(queue: &Queue, mode: Mode, parts: Parts) -> Result<usize> {
 
 fn memory_is_mapped(dev: &Device<Bound>) -> Result {
     let queue = Queue::new(Some(DmaDevice::new(dev)?))?;
-    for mode in [Mode::Serve, Mode::ServeStarted, Mode::ServeRemotely] {
+    for mode in [
+        Mode::Serve,
+        Mode::ServeStarted,
+        Mode::ServeRemotely,
+        Mode::ServeSingle,
+    ] {
         assert_eq!(transfers(&queue, mode, &[])?, 0);
         assert_eq!(transfers(&queue, mode, &[(0, 4096)])?, 1);
         assert_eq!(transfers(&queue, mode, &[(1536, 512)])?, 1);
@@ -357,6 +375,7 @@ fn nothing_stays_mapped(dev: &Device<Bound>) -> Result {
             for parts in [PAGES, &[(0, 65536)]] {
                 for (mode, status) in [
                     (Mode::RefuseRange(0), BlkStatus::TARGET),
+                    (Mode::RefuseSingle, BlkStatus::TARGET),
                     (Mode::Drop, BlkStatus::IOERR),
                 ] {
                     let result = queue.execute(mode, op, &mut memory, parts)?;
