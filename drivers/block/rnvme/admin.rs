@@ -8,13 +8,11 @@ use super::{
         Identify, //
     },
     completion_queue::Command,
+    data_pointer::List,
     identify::Answer,
     link::Link,
     params,
-    prp::{
-        Builder,
-        List, //
-    },
+    prp::Builder,
     queue_entry::{
         Completion,
         SqEntry, //
@@ -115,7 +113,11 @@ impl List for NoList {
         Err(BlkStatus::IOERR)
     }
 
-    fn set(&mut self, _index: usize, _page: u64) -> Result<(), BlkStatus> {
+    fn chain(&mut self) -> Result<(), BlkStatus> {
+        Err(BlkStatus::IOERR)
+    }
+
+    fn set(&mut self, _index: usize, _word: u64) -> Result<(), BlkStatus> {
         Err(BlkStatus::IOERR)
     }
 
@@ -156,8 +158,8 @@ impl Operations for Admin {
         let rq = rq
             .map_and_start(&guard, |address, len| memory.add(address, len))
             .map_err(|(rq, status)| rq.reject(status))?;
-        let (prps, _) = memory.finish();
-        let entry = |cid| -> SqEntry { command.entry(cid, prps) };
+        let (data, _) = memory.finish();
+        let entry = |cid| -> SqEntry { command.entry(cid, data) };
         if let Err(command) = pair.submit(&guard, InFlightAdmin(rq), entry) {
             command.cancel(&guard, false);
         }

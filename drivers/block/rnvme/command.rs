@@ -8,7 +8,7 @@
 //! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
 
 use super::{
-    prp::Prps,
+    data_pointer::DataPointer,
     queue_entry::SqEntry, //
 };
 
@@ -16,9 +16,11 @@ use super::{
 ///
 /// `last` are the command dwords 10 to 15, as three words of 64 bits.
 #[inline]
-fn entry(opcode: u8, cid: u16, nsid: u32, data: Prps, last: [u64; 3]) -> SqEntry {
+fn entry(opcode: u8, cid: u16, nsid: u32, data: DataPointer, last: [u64; 3]) -> SqEntry {
+    // PSDT is the bits 14 and 15: with SGL, 01b.
+    let psdt = u64::from(data.is_sgl) << 14;
     [
-        u64::from(opcode) | u64::from(cid) << 16 | u64::from(nsid) << 32,
+        u64::from(opcode) | psdt | u64::from(cid) << 16 | u64::from(nsid) << 32,
         0,
         0,
         data.first,
@@ -77,7 +79,7 @@ pub(crate) enum AdminCommand {
 
 impl AdminCommand {
     /// Returns the entry. `data` is the memory of the command, if it has any.
-    pub(crate) fn entry(self, cid: u16, data: Prps) -> SqEntry {
+    pub(crate) fn entry(self, cid: u16, data: DataPointer) -> SqEntry {
         const CREATE_SQ: u8 = 0x01;
         const CREATE_CQ: u8 = 0x05;
         const IDENTIFY: u8 = 0x06;
@@ -118,9 +120,9 @@ impl AdminCommand {
 impl NewQueue {
     fn entry(self, opcode: u8, cid: u16, flags: u32) -> SqEntry {
         let zero_based = (self.entries.clamp(2, 1 << 16) - 1) << 16;
-        let memory = Prps {
+        let memory = DataPointer {
             first: self.address,
-            ..Prps::default()
+            ..DataPointer::default()
         };
         let last = [dwords(u32::from(self.id) | zero_based, flags), 0, 0];
         entry(opcode, cid, 0, memory, last)
@@ -162,13 +164,17 @@ impl IoCommand {
         flags: 0,
     };
 
-    /// Dataset Management: deallocate. The memory of the command has one range, as
-    /// [`deallocate_range`] returns it.
-    pub(crate) const DEALLOCATE: Self = Self {
-        opcode: 0x09,
-        first: 1 << (32 + 2),
-        flags: 0,
-    };
+    /// Dataset Management: deallocate. The memory of the command has so many ranges, as
+    /// [`deallocate_range`] returns them: 1 to [`MAX_DEALLOCATE_RANGES`].
+    #[inline]
+    pub(crate) fn deallocate(ranges: u32) -> Self {
+        let zero_based = ranges.wrapping_sub(1) & 0xff;
+        Self {
+            opcode: 0x09,
+            first: dwords(zero_based, 1 << 2),
+            flags: 0,
+        }
+    }
 
     #[inline]
     fn of_blocks(opcode: u8, blocks: Blocks, flags: u32) -> Self {
@@ -200,7 +206,7 @@ impl IoCommand {
 
     /// Returns the entry for a namespace.
     #[inline]
-    pub(crate) fn entry(self, cid: u16, nsid: u32, data: Prps) -> SqEntry {
+    pub(crate) fn entry(self, cid: u16, nsid: u32, data: DataPointer) -> SqEntry {
         entry(
             self.opcode,
             cid,
@@ -211,7 +217,11 @@ impl IoCommand {
     }
 }
 
-/// Returns the words of a range for [`IoCommand::Deallocate`].
+/// The most ranges of [`IoCommand::deallocate`], which a page has room for.
+pub(crate) const MAX_DEALLOCATE_RANGES: u16 = 256;
+
+/// Returns the words of a range for [`IoCommand::deallocate`].
+#[inline]
 pub(crate) fn deallocate_range(blocks: Blocks) -> [u64; 2] {
     [dwords(0, blocks.count), blocks.first]
 }

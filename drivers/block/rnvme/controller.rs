@@ -27,13 +27,13 @@ use super::{
     io_queue::{
         InFlightIo,
         Io,
-        Pools,
         Shared, //
     },
     link::{
         Link,
         State, //
     },
+    lists::Pools,
     namespaces::{
         Namespaces,
         Source, //
@@ -63,10 +63,7 @@ use kernel::{
         }, //
     },
     device::Core,
-    dma::{
-        bound::DmaDevice,
-        pool::DmaPool, //
-    },
+    dma::bound::DmaDevice,
     pci::{
         self,
         bus_master::BusMaster,
@@ -89,14 +86,13 @@ const ENABLE_LIMIT: Delta = Delta::from_secs(180);
 /// The most time that a controller gets for a shutdown, whatever it says, in milliseconds.
 const MAX_SHUTDOWN_TIMEOUT: u32 = 60_000;
 
-/// How many short lists of pages there are for each I/O queue. A request that gets none is sent
-/// again later.
+/// How many short lists there are for each I/O queue. A request that gets none is sent again later.
 const SHORT_LISTS: usize = 256;
 
-/// How many long lists of pages there are for each I/O queue.
-const LONG_LISTS: usize = 32;
+/// How many pages for lists there are for each I/O queue.
+const LIST_PAGES: usize = 32;
 
-/// The most lists of a kind.
+/// The most of each.
 const MOST_LISTS: usize = 4096;
 
 /// The longest delay before a retry that a controller may ask for, in milliseconds. Whatever waits
@@ -412,10 +408,12 @@ impl Controller {
             Shared {
                 link: self.link.clone(),
                 pairs,
-                pools: Pools {
-                    short: DmaPool::new(dev.as_ref(), (queues * SHORT_LISTS).min(MOST_LISTS))?,
-                    long: DmaPool::new(dev.as_ref(), (queues * LONG_LISTS).min(MOST_LISTS))?,
-                },
+                pools: Pools::new(
+                    dev.as_ref(),
+                    (queues * SHORT_LISTS).min(MOST_LISTS),
+                    (queues * LIST_PAGES).min(MOST_LISTS),
+                )?,
+                has_sgl: self.identity.is_some_and(|it| it.has_sgl),
                 retry_delays: delays
                     .map(|delay| Delta::from_millis(delay.min(MAX_RETRY_DELAY).into())),
             },

@@ -4,18 +4,19 @@
 
 use super::{
     command::{
-        deallocate_range,
         Blocks,
         IoCommand, //
     },
     completion_queue::Command,
+    data_pointer::DataPointer,
     link::Link,
+    lists::{
+        words_of_pages,
+        Pools, //
+    },
     params,
     prp::{
-        Builder,
-        List,
-        Prps,
-        LIST_ENTRIES,
+        self,
         PAGE_SIZE, //
     },
     queue_entry::{
@@ -27,7 +28,8 @@ use super::{
         Gate,
         QueuePair,
         Submission, //
-    }, //
+    },
+    sgl, //
 };
 use kernel::{
     block::{
@@ -49,13 +51,11 @@ use kernel::{
             TimedOutRequest,
             TimeoutAction, //
         },
-        BlkStatus, //
+        BlkStatus,
+        Sector,
+        Sectors, //
     },
-    dma::pool::{
-        DmaBlock,
-        DmaMemory,
-        DmaPool, //
-    },
+    dma::pool::DmaMemory,
     prelude::*,
     sync::{
         atomic::{
@@ -68,20 +68,13 @@ use kernel::{
     time::Delta, //
 };
 
-/// The entries of a short list, which describes up to 132 KiB.
-const SHORT_ENTRIES: usize = 32;
-
-/// The memory for lists of pages.
-pub(crate) struct Pools {
-    pub(crate) short: DmaPool<u64, SHORT_ENTRIES>,
-    pub(crate) long: DmaPool<u64, LIST_ENTRIES>,
-}
-
 /// What all namespaces of a controller share.
 pub(crate) struct Shared {
     pub(crate) link: Arc<Link>,
     pub(crate) pairs: KVec<Arc<QueuePair<InFlightIo>>>,
     pub(crate) pools: Pools,
+    /// Whether commands may have a scatter-gather list.
+    pub(crate) has_sgl: bool,
     /// How long to wait before a retry, for each value of the status field CRD but 0.
     pub(crate) retry_delays: [Delta; 3],
 }
@@ -97,101 +90,14 @@ pub(crate) struct Namespace {
 }
 
 impl Namespace {
-    /// Returns the blocks that a request is about.
+    /// Returns the blocks that consist of these sectors.
     #[inline]
-    fn blocks(&self, rq: &Request<Io>) -> Blocks {
+    fn blocks(&self, first: Sector, len: Sectors) -> Blocks {
         Blocks {
-            first: rq.sector().0.wrapping_shr(self.block_shift),
+            first: first.0.wrapping_shr(self.block_shift),
             // A request has fewer sectors than 32 bits can count.
-            count: (rq.sectors().0 as u32).wrapping_shr(self.block_shift),
+            count: (len.0 as u32).wrapping_shr(self.block_shift),
         }
-    }
-
-    /// Returns the command for a request; [`None`] for an operation that does not exist.
-    #[inline]
-    fn command(&self, rq: &Request<Io>) -> Option<IoCommand> {
-        let blocks = self.blocks(rq);
-        Some(match rq.op() {
-            Op::Read => IoCommand::read(blocks),
-            Op::Write => IoCommand::write(blocks, rq.is_fua()),
-            Op::Flush => IoCommand::FLUSH,
-            Op::Discard => IoCommand::DEALLOCATE,
-            Op::WriteZeroes => {
-                let keep = rq.is_no_unmap() || !self.zeroes_may_deallocate;
-                IoCommand::write_zeroes(blocks, keep)
-            }
-            _ => return None,
-        })
-    }
-}
-
-/// The memory of the controller that a command needs beside the data.
-enum Extra {
-    None,
-    Short(DmaBlock<u64, SHORT_ENTRIES>),
-    Long(DmaBlock<u64, LIST_ENTRIES>),
-}
-
-impl Extra {
-    #[inline]
-    fn into_memory(self) -> Option<DmaMemory> {
-        match self {
-            Self::None => None,
-            Self::Short(block) => Some(block.into_memory()),
-            Self::Long(block) => Some(block.into_memory()),
-        }
-    }
-}
-
-/// A list of pages that is taken from a pool when it is needed.
-struct PooledList<'a> {
-    pools: &'a Pools,
-    bytes: u32,
-    extra: Extra,
-}
-
-impl List for PooledList<'_> {
-    type Error = BlkStatus;
-
-    fn begin(&mut self) -> Result<u64, BlkStatus> {
-        // One page more, as the first and the last may be parts of pages.
-        let pages = u64::from(self.bytes).div_ceil(PAGE_SIZE) + 1;
-        let (extra, address) = if pages <= SHORT_ENTRIES as u64 + 1 {
-            let block = self.pools.short.take().ok_or(BlkStatus::RESOURCE)?;
-            let address = block.address();
-            (Extra::Short(block), address)
-        } else {
-            let block = self.pools.long.take().ok_or(BlkStatus::RESOURCE)?;
-            let address = block.address();
-            (Extra::Long(block), address)
-        };
-        self.extra = extra;
-        Ok(address)
-    }
-
-    #[inline]
-    fn set(&mut self, index: usize, page: u64) -> Result<(), BlkStatus> {
-        let set = match &mut self.extra {
-            Extra::None => Err(EINVAL),
-            Extra::Short(block) => block.write(index, page.to_le()),
-            Extra::Long(block) => block.write(index, page.to_le()),
-        };
-        set.map_err(|_| BlkStatus::IOERR)
-    }
-
-    #[inline]
-    fn set_all(&mut self, index: usize, page: u64, count: usize) -> Result<(), BlkStatus> {
-        let pages = (0..count as u64).map(|nth| page.wrapping_add(nth * PAGE_SIZE).to_le());
-        let set = match &mut self.extra {
-            Extra::None => Err(EINVAL),
-            Extra::Short(block) => block.write_all(index, pages),
-            Extra::Long(block) => block.write_all(index, pages),
-        };
-        set.map_err(|_| BlkStatus::IOERR)
-    }
-
-    fn unfit(&self) -> BlkStatus {
-        BlkStatus::IOERR
     }
 }
 
@@ -303,34 +209,121 @@ pub(crate) struct Io;
 #[inline(always)]
 fn put<'q>(
     rq: IdleRequest<'q, Io>,
-    submission: &mut Option<Submission<InFlightIo>>,
+    submission: &mut Submission<InFlightIo>,
     hw: HwQueue<'q, Io>,
     guard: &rcu::Guard,
 ) -> Result<(), RejectedRequest<'q, Io>> {
-    let Some(room) = submission.as_mut().and_then(|queue| queue.room(&rq)) else {
+    let namespace = hw.queue_data();
+    let blocks = || namespace.blocks(rq.sector(), rq.sectors());
+    let (command, has_memory) = match rq.op() {
+        Op::Read => (IoCommand::read(blocks()), true),
+        Op::Write => (IoCommand::write(blocks(), rq.is_fua()), true),
+        Op::Flush => (IoCommand::FLUSH, false),
+        Op::WriteZeroes => {
+            let keep = rq.is_no_unmap() || !namespace.zeroes_may_deallocate;
+            (IoCommand::write_zeroes(blocks(), keep), false)
+        }
+        Op::Discard => return put_discard(rq, submission, hw),
+        _ => return Err(rq.reject(BlkStatus::NOTSUPP)),
+    };
+    let can_have_block = || namespace.shared.has_sgl && params::sgl_threshold() != 0;
+    let needs_list =
+        rq.nr_phys_segments() != 1 || u64::from(rq.bytes()) > PAGE_SIZE && !can_have_block();
+    if has_memory && needs_list {
+        return put_with_list(rq, submission, command, hw, guard);
+    }
+    let Some(room) = submission.room(&rq) else {
         return Err(turn_away(rq, hw.data()));
     };
-    let namespace = hw.queue_data();
-    let Some(command) = namespace.command(&rq) else {
-        return Err(rq.reject(BlkStatus::NOTSUPP));
+    let (rq, data) = if has_memory {
+        let mapped = rq.map_single_and_start(guard, |address, len| {
+            Ok(prp::without_list(address, len).unwrap_or_else(|| sgl::without_list(address, len)))
+        });
+        match mapped {
+            Ok(mapped) => mapped,
+            Err((rq, Some(status))) => return Err(rq.reject(status)),
+            Err((rq, None)) => return put_with_list(rq, submission, command, hw, guard),
+        }
+    } else {
+        (rq.start().map_nothing(), DataPointer::default())
     };
-    let mut memory = Builder::new(PooledList {
-        pools: &namespace.shared.pools,
-        bytes: rq.bytes(),
-        extra: Extra::None,
+    room.put(InFlightIo { rq, list: None }, |cid| {
+        command.entry(cid, namespace.nsid, data)
     });
-    if command == IoCommand::DEALLOCATE && memory.add_range(namespace.blocks(&rq)).is_err() {
-        return Err(rq.reject(BlkStatus::RESOURCE));
-    }
-    let rq = rq
-        .map_and_start(guard, |address, len| memory.add(address, len))
-        .map_err(|(rq, status)| rq.reject(status))?;
-    let (prps, list) = memory.finish();
+    Ok(())
+}
+
+/// Does that for memory that has several ranges, or is not known to need no list.
+#[inline(never)]
+fn put_with_list<'q>(
+    rq: IdleRequest<'q, Io>,
+    submission: &mut Submission<InFlightIo>,
+    command: IoCommand,
+    hw: HwQueue<'q, Io>,
+    guard: &rcu::Guard,
+) -> Result<(), RejectedRequest<'q, Io>> {
+    let namespace = hw.queue_data();
+    let Some(room) = submission.room(&rq) else {
+        return Err(turn_away(rq, hw.data()));
+    };
+    let pools = &namespace.shared.pools;
+    let mapped = if namespace.shared.has_sgl && wants_sgl(&rq) {
+        let words = usize::from(rq.nr_phys_segments()) * sgl::WORDS;
+        let mut memory = sgl::Builder::new(pools.list(words));
+        rq.map_and_start(guard, |address, len| memory.add(address, len))
+            .map(|rq| (rq, memory.finish()))
+    } else {
+        let mut memory = prp::Builder::new(pools.list(words_of_pages(rq.bytes())));
+        rq.map_and_start(guard, |address, len| memory.add(address, len))
+            .map(|rq| (rq, memory.finish()))
+    };
+    let (rq, (data, list)) = mapped.map_err(|(rq, status)| rq.reject(status))?;
     let in_flight = InFlightIo {
         rq,
-        list: list.extra.into_memory(),
+        list: list.into_memory(),
     };
-    room.put(in_flight, |cid| command.entry(cid, namespace.nsid, prps));
+    room.put(in_flight, |cid| command.entry(cid, namespace.nsid, data));
+    Ok(())
+}
+
+/// Returns whether a scatter-gather list describes the memory of a request better than its pages
+/// do, or as the only one.
+#[inline]
+fn wants_sgl(rq: &Request<Io>) -> bool {
+    let segments = u32::from(rq.nr_phys_segments()).max(1);
+    let has_gaps = rq.phys_gap_mask() & (PAGE_SIZE as usize - 1) != 0;
+    let threshold = params::sgl_threshold();
+    has_gaps || threshold != 0 && rq.bytes().div_ceil(segments) >= threshold
+}
+
+/// Does what [`put`] does for a discard, whose command has memory of the controller.
+#[inline(never)]
+fn put_discard<'q>(
+    rq: IdleRequest<'q, Io>,
+    submission: &mut Submission<InFlightIo>,
+    hw: HwQueue<'q, Io>,
+) -> Result<(), RejectedRequest<'q, Io>> {
+    let namespace = hw.queue_data();
+    let Some(room) = submission.room(&rq) else {
+        return Err(turn_away(rq, hw.data()));
+    };
+    let ranges = rq
+        .discard_ranges()
+        .map(|(first, len)| namespace.blocks(first, len));
+    let (list, address, count) = match namespace.shared.pools.deallocate_ranges(ranges) {
+        Ok(list) => list,
+        Err(status) => return Err(rq.reject(status)),
+    };
+    let data = DataPointer {
+        first: address,
+        ..DataPointer::default()
+    };
+    let in_flight = InFlightIo {
+        rq: rq.start().map_nothing(),
+        list: Some(list),
+    };
+    let command = IoCommand::deallocate(count);
+    room.put(in_flight, |cid| command.entry(cid, namespace.nsid, data));
     Ok(())
 }
 
@@ -347,9 +340,12 @@ fn put_all<'q>(
 ) -> Result<Option<IdleRequest<'q, Io>>, RejectedRequest<'q, Io>> {
     let mut hw = rq.hw_queue();
     let pair = hw.data();
-    let mut submission = pair.submission();
+    let mut locked = pair.submission();
+    let Some(submission) = &mut *locked else {
+        return Err(turn_away(rq, pair));
+    };
     let result = loop {
-        if let Err(rejected) = put(rq, &mut submission, hw, guard) {
+        if let Err(rejected) = put(rq, submission, hw, guard) {
             break Err(rejected);
         }
         let Some(next) = rqs.pop() else {
@@ -361,9 +357,7 @@ fn put_all<'q>(
         }
         rq = next;
     };
-    if let Some(submission) = &mut *submission {
-        submission.announce(guard);
-    }
+    submission.announce(guard);
     result
 }
 
@@ -375,22 +369,6 @@ fn turn_away<'q>(rq: IdleRequest<'q, Io>, pair: &QueuePair<InFlightIo>) -> Rejec
     } else {
         BlkStatus::RESOURCE
     })
-}
-
-impl Builder<PooledList<'_>> {
-    /// Adds memory that says which blocks to deallocate. It has the size of a page: some
-    /// controllers read all of the 256 ranges that may be in it.
-    #[cold]
-    fn add_range(&mut self, blocks: Blocks) -> Result {
-        let list = self.list_mut();
-        let mut block = list.pools.long.take().ok_or(ENOMEM)?;
-        for (index, word) in deallocate_range(blocks).into_iter().enumerate() {
-            block.write(index, word.to_le())?;
-        }
-        let address = block.address();
-        list.extra = Extra::Long(block);
-        self.add(address, PAGE_SIZE as u32).map_err(|_| EIO)
-    }
 }
 
 #[vtable]
@@ -418,9 +396,12 @@ impl Operations for Io {
     #[inline]
     fn queue_rq<'q>(rq: IdleRequest<'q, Self>, last: bool) -> QueueResult<'q, Self> {
         let (hw, context) = (rq.hw_queue(), rq.context());
-        let mut submission = hw.data().submission();
-        put(rq, &mut submission, hw, context.rcu_guard())?;
-        if let (Some(submission), true) = (&mut *submission, last) {
+        let mut locked = hw.data().submission();
+        let Some(submission) = &mut *locked else {
+            return Err(turn_away(rq, hw.data()));
+        };
+        put(rq, submission, hw, context.rcu_guard())?;
+        if last {
             submission.announce(context.rcu_guard());
         }
         Ok(())

@@ -7,7 +7,10 @@
 
 use super::{
     admin::AdminQueue,
-    command::Identify,
+    command::{
+        Identify,
+        MAX_DEALLOCATE_RANGES, //
+    },
     identify::{
         active_list::ActiveList,
         controller::{
@@ -30,6 +33,7 @@ use super::{
     },
     prp,
     registers::Version, //
+    sgl,
 };
 use kernel::{
     block::{
@@ -350,13 +354,22 @@ fn limits(
             .filter(|bytes| u64::from(*bytes) <= most)
             .unwrap_or(0),
         max_hw_sectors: max_transfer,
-        max_segments: prp::LIST_ENTRIES as u16,
-        virt_boundary_mask: prp::PAGE_SIZE as usize - 1,
+        // A segment per page, and one more if the first is not at the start of one.
+        max_segments: (most / prp::PAGE_SIZE + 1).min(sgl::MAX_RANGES as u64) as u16,
+        max_segment_size: u32::MAX,
+        virt_boundary_mask: if identity.has_sgl {
+            0
+        } else {
+            prp::PAGE_SIZE as usize - 1
+        },
         dma_alignment: 3,
         max_hw_discard_sectors: only_if(
             optional.dataset_management,
             discard.map_or(MAX_DISCARD, |discard| discard.min(MAX_DISCARD)),
         ),
+        max_discard_segments: limits
+            .deallocate_ranges
+            .map_or(MAX_DEALLOCATE_RANGES, u16::from),
         discard_granularity: found.preferred_discard.unwrap_or(block).max(block),
         max_write_zeroes_sectors: only_if(
             optional.write_zeroes,

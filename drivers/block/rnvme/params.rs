@@ -17,6 +17,8 @@ module_params! {
     write_queues: uint = 0,
         "Number of queues for writes alone. Reads get queues of their own then. Default: 0";
     poll_queues: uint = 0, "Number of queues for polled I/O. Default: 0";
+    sgl_threshold: uint = 32 << 10,
+        "Number of bytes of a segment, on average, from which on a scatter-gather list describes the memory of several segments. 0: only where pages cannot. Default: 32768";
     io_timeout: uint = 30, "Timeout of an I/O command in seconds. Default: 30";
     admin_timeout: uint = 60, "Timeout of an admin command in seconds. Default: 60";
     shutdown_timeout: uint = 5,
@@ -56,6 +58,13 @@ pub(crate) fn queue_entries() -> u16 {
 /// Returns the number of queues for writes alone, and of those for polled I/O.
 pub(crate) fn special_queues() -> (u32, u32) {
     (WRITE_QUEUES.get(), POLL_QUEUES.get())
+}
+
+/// Returns from which average length of several segments on, in bytes, a scatter-gather list is
+/// used; 0 means never.
+#[inline]
+pub(crate) fn sgl_threshold() -> u32 {
+    SGL_THRESHOLD.get()
 }
 
 /// Returns the timeout of an I/O command.

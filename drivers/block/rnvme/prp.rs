@@ -1,58 +1,64 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The pages of a command's memory, as a controller is told of them.
+//! The memory of a command as pages, each with a PRP entry (physical region page).
 //!
-//! A command has room for two addresses. The first is that of the first byte. The second is that of
-//! the second page, or of a list of all pages from the second on.
+//! A command has room for two. The first is the address of the first byte. The second is that of
+//! the second page, or of a list of all pages from the second on. A list consists of pages, too:
+//! the last entry of each but the last is the address of the next.
 //!
 //! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+
+use super::data_pointer::{
+    DataPointer,
+    List, //
+};
 
 /// The size of a page of the controller.
 pub(crate) const PAGE_SIZE: u64 = 4096;
 
-/// The number of entries of a list. This driver does not chain lists.
+/// The number of entries of a page of a list.
 pub(crate) const LIST_ENTRIES: usize = 512;
 
-/// The most bytes that a command can move wherever they begin: all pages of a list, as the first
+/// The most pages of a list.
+const MAX_LISTS: usize = 5;
+
+/// The most bytes that a command can move wherever they begin: the pages of all lists, as the first
 /// page may consist of a single byte.
-pub(crate) const MAX_BYTES: u32 = (LIST_ENTRIES as u32) * (PAGE_SIZE as u32);
+pub(crate) const MAX_BYTES: u32 = ((LIST_ENTRIES - 1) * MAX_LISTS + 1) as u32 * PAGE_SIZE as u32;
 
-/// The two addresses of a command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Prps {
-    /// The address of the first byte.
-    pub(crate) first: u64,
-    /// The address of the second page or of the list; 0 if there is one page only.
-    pub(crate) second: u64,
+/// Returns the pointer of a command whose memory is a single range of at most two pages, which needs
+/// no list; [`None`] if there are more pages.
+#[inline]
+pub(crate) fn without_list(address: u64, bytes: u32) -> Option<DataPointer> {
+    let offset = address % PAGE_SIZE;
+    let end = offset + u64::from(bytes);
+    let second = match end {
+        ..=PAGE_SIZE => 0,
+        _ => (address - offset).wrapping_add(PAGE_SIZE),
+    };
+    (end <= 2 * PAGE_SIZE).then_some(DataPointer {
+        first: address,
+        second,
+        is_sgl: false,
+    })
 }
 
-/// A list of pages, in memory of the controller.
-pub(crate) trait List {
-    /// What is wrong if an entry cannot be set.
-    type Error;
-
-    /// Returns the address of the list, which begins to exist.
-    fn begin(&mut self) -> Result<u64, Self::Error>;
-
-    /// Sets an entry of the list, whose index is less than [`LIST_ENTRIES`].
-    fn set(&mut self, index: usize, page: u64) -> Result<(), Self::Error>;
-
-    /// Sets `count` entries from `index` on to pages that follow one another.
-    fn set_all(&mut self, index: usize, page: u64, count: usize) -> Result<(), Self::Error> {
-        (0..count).try_for_each(|nth| self.set(index + nth, page + nth as u64 * PAGE_SIZE))
-    }
-
-    /// Returns the error for memory that cannot be described.
-    fn unfit(&self) -> Self::Error;
-}
-
-/// The addresses of a command whose memory is added range by range.
+/// The entries of a command whose memory is added range by range.
 pub(crate) struct Builder<L> {
-    prps: Prps,
-    /// How many pages were added.
+    first: u64,
+    second: u64,
+    /// How many pages were added before there was a list.
     pages: usize,
-    /// The address behind the last byte.
-    end: u64,
+    /// How many pages the list has.
+    lists: usize,
+    /// The next entry of the last page of the list, which is free if it is less than `limit`.
+    next: usize,
+    /// Zero if there is no list, or if the last range has not ended with a page.
+    limit: usize,
+    /// The page that was added last.
+    last: u64,
+    /// Whether the last range has not ended with a page.
+    is_ended: bool,
     list: L,
 }
 
@@ -61,16 +67,16 @@ impl<L: List> Builder<L> {
     #[inline]
     pub(crate) fn new(list: L) -> Self {
         Self {
-            prps: Prps::default(),
+            first: 0,
+            second: 0,
             pages: 0,
-            end: 0,
+            lists: 0,
+            next: 0,
+            limit: 0,
+            last: 0,
+            is_ended: false,
             list,
         }
-    }
-
-    /// Returns the list.
-    pub(crate) fn list_mut(&mut self) -> &mut L {
-        &mut self.list
     }
 
     /// Adds a range of memory.
@@ -78,75 +84,91 @@ impl<L: List> Builder<L> {
     /// # Errors
     ///
     /// That of the list. All ranges but the first begin at a page, all but the last end at one;
-    /// otherwise they are unfit, and so are more pages than fit into a list.
+    /// otherwise they are unfit, and so are more pages than fit into the lists.
     #[inline]
     pub(crate) fn add(&mut self, address: u64, bytes: u32) -> Result<(), L::Error> {
-        let len = u64::from(bytes);
-        if len > 0 && address % PAGE_SIZE + len <= PAGE_SIZE {
-            // The most frequent cases: a single page, and one of many in a list that has begun.
-            if self.pages == 0 {
-                self.prps.first = address;
-                self.pages = 1;
-                self.end = address.wrapping_add(len);
-                return Ok(());
-            }
-            let is_joined = (self.end | address) % PAGE_SIZE == 0;
-            if is_joined && (3..=LIST_ENTRIES).contains(&self.pages) {
-                self.list.set(self.pages - 1, address)?;
-                self.pages += 1;
-                self.end = address.wrapping_add(len);
-                return Ok(());
-            }
+        // The most frequent case: one of many pages, in a list that has begun.
+        let is_page = u64::from(bytes) == PAGE_SIZE && address % PAGE_SIZE == 0;
+        if is_page && self.next < self.limit {
+            self.list.set(self.next, address)?;
+            self.next += 1;
+            self.last = address;
+            return Ok(());
         }
-        self.add_pages(address, len)
+        self.add_pages(address, bytes.into())
     }
 
     #[inline(never)]
     fn add_pages(&mut self, address: u64, len: u64) -> Result<(), L::Error> {
-        let is_joined = self.pages == 0 || (self.end % PAGE_SIZE == 0 && address % PAGE_SIZE == 0);
+        let offset = address % PAGE_SIZE;
+        let is_joined = self.pages == 0 || (offset == 0 && !self.is_ended);
         let Some(end) = address.checked_add(len).filter(|_| is_joined && len > 0) else {
             return Err(self.list.unfit());
         };
-        let first = address - address % PAGE_SIZE;
-        let count = (end - first).div_ceil(PAGE_SIZE) as usize;
-        let nth = |index: usize| first + index as u64 * PAGE_SIZE;
-        let mut added = 0;
-        while added < count && self.pages < 3 {
-            self.add_page(if added == 0 { address } else { nth(added) })?;
-            added += 1;
+        let (mut page, mut left) = (address, (offset + len).div_ceil(PAGE_SIZE) as usize);
+        while left > 0 {
+            let room = self.limit - self.next;
+            let added = if room == 0 {
+                self.add_page(page)?;
+                1
+            } else {
+                let added = room.min(left);
+                self.list.set_all(self.next, page, PAGE_SIZE, added)?;
+                self.next += added;
+                added
+            };
+            let behind = (page - page % PAGE_SIZE).wrapping_add(added as u64 * PAGE_SIZE);
+            self.last = behind.wrapping_sub(PAGE_SIZE);
+            page = behind;
+            left -= added;
         }
-        let rest = count - added;
-        if rest > LIST_ENTRIES + 1 - self.pages {
-            return Err(self.list.unfit());
+        if end % PAGE_SIZE != 0 {
+            self.is_ended = true;
+            self.next = 0;
+            self.limit = 0;
         }
-        if rest > 0 {
-            self.list.set_all(self.pages - 1, nth(added), rest)?;
-            self.pages += rest;
-        }
-        self.end = end;
         Ok(())
     }
 
+    /// Adds a page for which there is no room in a list.
     fn add_page(&mut self, page: u64) -> Result<(), L::Error> {
-        match self.pages {
-            0 => self.prps.first = page,
-            1 => self.prps.second = page,
-            2 => {
+        match (self.pages, self.lists) {
+            (0, _) => self.first = page,
+            (1, _) => self.second = page,
+            (_, 0) => {
                 let list = self.list.begin()?;
-                self.list.set(0, self.prps.second)?;
-                self.list.set(1, page)?;
-                self.prps.second = list;
+                let second = core::mem::replace(&mut self.second, list);
+                return self.begin(second, page);
             }
-            pages if pages <= LIST_ENTRIES => self.list.set(pages - 1, page)?,
+            // The last entry has to make place for the address of the next page of the list.
+            (_, 1..MAX_LISTS) => {
+                self.list.chain()?;
+                return self.begin(self.last, page);
+            }
             _ => return Err(self.list.unfit()),
         }
         self.pages += 1;
         Ok(())
     }
 
-    /// Returns the addresses, and the list.
+    /// Sets the first two entries of a page of the list.
+    fn begin(&mut self, first: u64, second: u64) -> Result<(), L::Error> {
+        self.lists += 1;
+        self.list.set(0, first)?;
+        self.list.set(1, second)?;
+        self.next = 2;
+        self.limit = LIST_ENTRIES;
+        Ok(())
+    }
+
+    /// Returns the pointer of the command, and the list.
     #[inline]
-    pub(crate) fn finish(self) -> (Prps, L) {
-        (self.prps, self.list)
+    pub(crate) fn finish(self) -> (DataPointer, L) {
+        let data = DataPointer {
+            first: self.first,
+            second: self.second,
+            is_sgl: false,
+        };
+        (data, self.list)
     }
 }

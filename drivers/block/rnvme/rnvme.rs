@@ -24,6 +24,8 @@ mod instance;
 // From a request to its completion.
 mod io_queue;
 
+mod lists;
+
 mod admin;
 
 mod link;
@@ -43,7 +45,11 @@ mod params;
 // What is sent to controllers, and what they tell: pure files.
 mod command;
 
+mod sgl;
+
 mod prp;
+
+mod data_pointer;
 
 mod queue_entry;
 

@@ -40,6 +40,8 @@ pub(crate) struct Controller {
     pub(crate) has_write_cache: bool,
     /// Which optional commands there are.
     pub(crate) optional: OptionalCommands,
+    /// Whether commands may have a scatter-gather list.
+    pub(crate) has_sgl: bool,
     /// How many commands may be aborted at once.
     pub(crate) abort_limit: u32,
     /// How long to wait before a retry, for each value of the status field CRD but 0, in
@@ -87,6 +89,8 @@ impl Controller {
                 dataset_management: optional & 1 << 2 != 0,
                 write_zeroes: optional & 1 << 3 != 0,
             },
+            // With addresses and lengths of any alignment, or of 4 bytes, as all of a disk are.
+            has_sgl: matches!(le32::<536>(data) & 0b11, 0b01 | 0b10),
             abort_limit: u32::from(byte::<258>(data)) + 1,
             retry_delays: [
                 delay(le16::<128>(data)),

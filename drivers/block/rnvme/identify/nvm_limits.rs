@@ -15,6 +15,8 @@ pub(crate) struct NvmLimits {
     pub(crate) write_zeroes: Option<u32>,
     /// The most blocks that a range to be deallocated may have; [`None`] if there is no limit.
     pub(crate) deallocate: Option<u32>,
+    /// The most ranges that are deallocated at once; [`None`] if there is no limit.
+    pub(crate) deallocate_ranges: Option<u8>,
 }
 
 impl NvmLimits {
@@ -27,6 +29,7 @@ impl NvmLimits {
                 exponent @ 1..=19 => Some(4096 << exponent),
                 _ => Some(1 << 31),
             },
+            deallocate_ranges: Some(byte::<3>(data)).filter(|ranges| *ranges > 0),
             deallocate: Some(le32::<4>(data)).filter(|blocks| *blocks > 0),
         }
     }

@@ -63,7 +63,7 @@ bind_all() {
 }
 
 has_disks() {
-	[ "$(ls -d /sys/block/rnvme* 2>/dev/null | wc -l)" = "$1" ]
+	[ "$(find /dev -maxdepth 1 -name 'rnvme*n*' -type b | wc -l)" = "$1" ]
 }
 
 # vectors: the number of interrupts with a handler of the driver.

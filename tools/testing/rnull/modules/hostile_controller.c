@@ -254,6 +254,41 @@ static void complete_command(u16 id, struct nvme_command *command, u16 code, u32
 		post(sq[id].completion, first, where, cid, code);
 }
 
+/* Moves the data of a command that has a scatter-gather list. */
+static int transfer_ranges(struct nvme_command *command, u8 *data, size_t len, bool to_memory)
+{
+	struct nvme_sgl_desc one = command->common.dptr.sgl;
+	u64 list = le64_to_cpu(one.addr), count = 1;
+	bool is_list = one.type == NVME_SGL_FMT_LAST_SEG_DESC << 4;
+	int result = 0;
+
+	if (is_list) {
+		count = le32_to_cpu(one.length) / sizeof(one);
+		if (le32_to_cpu(one.length) % sizeof(one) || list % sizeof(one))
+			fault("a list of ranges is not one of descriptors", list);
+	}
+	while (len && count-- && !result) {
+		size_t part;
+
+		if (is_list) {
+			result = access_memory(list, &one, sizeof(one), false);
+			list += sizeof(one);
+		}
+		if (result)
+			break;
+		part = le32_to_cpu(one.length);
+		if (one.type != NVME_SGL_FMT_DATA_DESC << 4 || !part || part > len)
+			fault("a range is not one of the data", part);
+		part = min(part, len);
+		result = access_memory(le64_to_cpu(one.addr), data, part, to_memory);
+		data += part;
+		len -= part;
+	}
+	if (len && !result)
+		fault("the ranges do not have all of the data", len);
+	return result;
+}
+
 /* Moves the data of a command. */
 static int transfer(struct nvme_command *command, u8 *data, size_t len, bool to_memory)
 {
@@ -263,6 +298,8 @@ static int transfer(struct nvme_command *command, u8 *data, size_t len, bool to_
 	__le64 entry;
 	int result;
 
+	if (command->common.flags & NVME_CMD_SGL_METABUF)
+		return transfer_ranges(command, data, len, to_memory);
 	if (page % 4)
 		fault("an address is not aligned", page);
 	result = access_memory(page, data, part, to_memory);
@@ -374,6 +411,7 @@ static void identify_controller(struct nvme_id_ctrl *id)
 	id->nn = cpu_to_le32(NAMESPACES);
 	id->oncs = cpu_to_le16(NVME_CTRL_ONCS_DSM | NVME_CTRL_ONCS_WRITE_ZEROES);
 	id->vwc = NVME_CTRL_VWC_PRESENT;
+	id->sgls = cpu_to_le32(chance(2));
 }
 
 static void identify_namespace(struct nvme_id_ns *id, u32 nsid)

@@ -7,14 +7,14 @@
 mod rnvme {
     pub mod command;
     #[allow(dead_code)]
-    pub mod prp;
+    pub mod data_pointer;
     #[allow(dead_code)]
     pub mod queue_entry;
 }
 
 use proptest::prelude::*;
 use rnvme::command::*;
-use rnvme::prp::Prps;
+use rnvme::data_pointer::DataPointer;
 
 /// The bytes of an entry, as they are in memory.
 fn in_memory(entry: &[u64]) -> Vec<u8> {
@@ -23,9 +23,17 @@ fn in_memory(entry: &[u64]) -> Vec<u8> {
 
 /// The bytes of a command: the opcode, the identifier, the namespace, the two addresses, and what
 /// is said of the rest, each value at its offset.
-fn expected(opcode: u8, cid: u16, nsid: u32, data: Prps, rest: &[(usize, &[u8])]) -> Vec<u8> {
+fn expected(
+    opcode: u8,
+    cid: u16,
+    nsid: u32,
+    data: DataPointer,
+    rest: &[(usize, &[u8])],
+) -> Vec<u8> {
     let mut bytes = vec![0; 64];
     bytes[0] = opcode;
+    // PSDT is 01b.
+    bytes[1] = if data.is_sgl { 0x40 } else { 0 };
     let fixed: [(usize, &[u8]); 4] = [
         (2, &cid.to_le_bytes()),
         (4, &nsid.to_le_bytes()),
@@ -38,13 +46,17 @@ fn expected(opcode: u8, cid: u16, nsid: u32, data: Prps, rest: &[(usize, &[u8])]
     bytes
 }
 
-fn prps() -> impl Strategy<Value = Prps> {
-    any::<(u64, u64)>().prop_map(|(first, second)| Prps { first, second })
+fn pointers() -> impl Strategy<Value = DataPointer> {
+    any::<(u64, u64, bool)>().prop_map(|(first, second, is_sgl)| DataPointer {
+        first,
+        second,
+        is_sgl,
+    })
 }
 
 proptest! {
     #[test]
-    fn identify(cid: u16, data in prps(), nsid: u32) {
+    fn identify(cid: u16, data in pointers(), nsid: u32) {
         for (what, cns, nsid) in [
             (Identify::Namespace(nsid), 0, nsid),
             (Identify::Controller, 1, 0),
@@ -60,28 +72,28 @@ proptest! {
     #[test]
     fn queues_are_created(cid: u16, id: u16, entries in 2..=1u32 << 16, address: u64, vector: u16) {
         let queue = NewQueue { id, entries, address };
-        let memory = Prps { first: address, second: 0 };
+        let memory = DataPointer { first: address, ..DataPointer::default() };
         let size = ((entries - 1) as u16).to_le_bytes();
         let number = id.to_le_bytes();
-        let entry = AdminCommand::CreateCompletionQueue(queue, Some(vector)).entry(cid, Prps::default());
+        let entry = AdminCommand::CreateCompletionQueue(queue, Some(vector)).entry(cid, DataPointer::default());
         let rest: [(usize, &[u8]); 4] =
             [(40, &number), (42, &size), (44, &[3]), (46, &vector.to_le_bytes())];
         prop_assert_eq!(in_memory(&entry), expected(5, cid, 0, memory, &rest));
-        let entry = AdminCommand::CreateCompletionQueue(queue, None).entry(cid, Prps::default());
+        let entry = AdminCommand::CreateCompletionQueue(queue, None).entry(cid, DataPointer::default());
         let rest: [(usize, &[u8]); 3] = [(40, &number), (42, &size), (44, &[1])];
         prop_assert_eq!(in_memory(&entry), expected(5, cid, 0, memory, &rest));
-        let entry = AdminCommand::CreateSubmissionQueue(queue).entry(cid, Prps::default());
+        let entry = AdminCommand::CreateSubmissionQueue(queue).entry(cid, DataPointer::default());
         let rest: [(usize, &[u8]); 4] = [(40, &number), (42, &size), (44, &[1]), (46, &number)];
         prop_assert_eq!(in_memory(&entry), expected(1, cid, 0, memory, &rest));
     }
 
     #[test]
     fn the_number_of_queues_is_zero_based(cid: u16, count in 1u16.., result: u32) {
-        let entry = AdminCommand::SetQueueCount(count).entry(cid, Prps::default());
+        let entry = AdminCommand::SetQueueCount(count).entry(cid, DataPointer::default());
         let count_in_memory = (count - 1).to_le_bytes();
         let rest: [(usize, &[u8]); 3] =
             [(40, &[7]), (44, &count_in_memory), (46, &count_in_memory)];
-        prop_assert_eq!(in_memory(&entry), expected(9, cid, 0, Prps::default(), &rest));
+        prop_assert_eq!(in_memory(&entry), expected(9, cid, 0, DataPointer::default(), &rest));
         let granted = granted_queues(count, result);
         prop_assert!((1..=count).contains(&granted));
         prop_assert!(u32::from(granted) <= (result & 0xffff) + 1);
@@ -89,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn reads_and_writes(cid: u16, nsid: u32, data in prps(), first: u64, count in 1..=1u32 << 16) {
+    fn reads_and_writes(cid: u16, nsid: u32, data in pointers(), first: u64, count in 1..=1u32 << 16) {
         let blocks = Blocks { first, count };
         let zero_based = ((count - 1) as u16).to_le_bytes();
         let start = first.to_le_bytes();
@@ -107,12 +119,20 @@ proptest! {
     }
 
     #[test]
-    fn others(cid: u16, nsid: u32, data in prps(), first: u64, count: u32) {
+    fn others(
+        cid: u16,
+        nsid: u32,
+        data in pointers(),
+        first: u64,
+        count: u32,
+        ranges in 1..=u32::from(MAX_DEALLOCATE_RANGES),
+    ) {
         let entry = IoCommand::FLUSH.entry(cid, nsid, data);
         prop_assert_eq!(in_memory(&entry), expected(0, cid, nsid, data, &[]));
         let blocks = Blocks { first, count };
-        let entry = IoCommand::DEALLOCATE.entry(cid, nsid, data);
-        prop_assert_eq!(in_memory(&entry), expected(9, cid, nsid, data, &[(44, &[4])]));
+        let entry = IoCommand::deallocate(ranges).entry(cid, nsid, data);
+        let rest: [(usize, &[u8]); 2] = [(40, &[(ranges - 1) as u8]), (44, &[4])];
+        prop_assert_eq!(in_memory(&entry), expected(9, cid, nsid, data, &rest));
         let range = [&[0; 4][..], &count.to_le_bytes(), &first.to_le_bytes()].concat();
         prop_assert_eq!(in_memory(&deallocate_range(blocks)), range);
     }

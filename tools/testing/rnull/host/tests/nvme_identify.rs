@@ -121,6 +121,8 @@ fn limits_of_commands() {
     let some = limits(&[(1, &[5]), (4, &[0xff, 0x3f, 0, 0])]);
     assert_eq!(some.write_zeroes, Some(128 << 10));
     assert_eq!(some.deallocate, Some(16383));
+    assert_eq!(some.deallocate_ranges, None);
+    assert_eq!(limits(&[(3, &[255])]).deallocate_ranges, Some(255));
     for (exponent, bytes) in [(1, 8 << 10), (19, 1 << 31), (20, 1 << 31), (255, 1 << 31)] {
         assert_eq!(limits(&[(1, &[exponent])]).write_zeroes, Some(bytes));
     }
@@ -142,6 +144,7 @@ fn a_usual_controller() {
         (516, &[8]),
         (520, &[0x0c]),
         (525, &[7]),
+        (536, &[2, 0, 1]),
     ]);
     let controller = Controller::parse(&data, 6, 4).unwrap();
     assert_eq!(controller.serial.as_str(), "serial");
@@ -152,7 +155,7 @@ fn a_usual_controller() {
         (0x1234, 128 << 10)
     );
     assert_eq!((controller.max_namespaces, controller.highest_nsid), (8, 8));
-    assert!(controller.has_write_cache);
+    assert!(controller.has_write_cache && controller.has_sgl);
     assert!(controller.optional.dataset_management && controller.optional.write_zeroes);
     assert_eq!(
         (controller.abort_limit, controller.shutdown_timeout),
@@ -317,8 +320,9 @@ proptest! {
     }
 
     #[test]
-    fn any_controller(mut data in noise(), mdts: u8, namespaces: (u32, u32)) {
+    fn any_controller(mut data in noise(), mdts: u8, sgls: u8, namespaces: (u32, u32)) {
         data[77] = mdts;
+        data[536] = sgls;
         data[512..514].copy_from_slice(&[0x66, 0x44]);
         data[516..520].copy_from_slice(&namespaces.0.to_le_bytes());
         data[540..544].copy_from_slice(&namespaces.1.to_le_bytes());
@@ -327,6 +331,8 @@ proptest! {
         prop_assert!(most.is_power_of_two() && (8192..=MAX_TRANSFER).contains(&most));
         prop_assert!(mdts == 0 || most == MAX_TRANSFER || most == 4096 << mdts);
         prop_assert!((1..=MAX_NAMESPACES).contains(&controller.max_namespaces));
+        // 11b is reserved.
+        prop_assert_eq!(controller.has_sgl, [1, 2].contains(&(sgls & 3)));
     }
 
     #[test]

@@ -2,16 +2,26 @@
 
 //! Checks the pages that a controller is told of, against a list of all of them.
 
-#[path = "../../../../../drivers/block/rnvme/prp.rs"]
-mod prp;
+/// The driver's modules, which name each other by `super`.
+#[path = "../../../../../drivers/block/rnvme"]
+mod rnvme {
+    pub mod data_pointer;
+    pub mod prp;
+}
 
 use proptest::prelude::*;
-use prp::*;
+use rnvme::{data_pointer::*, prp::*};
 
 const PAGE: usize = PAGE_SIZE as usize;
 
-/// Where the list is said to be.
+/// Where the pages of the list are said to be.
 const LIST: u64 = 0xabcd_e000;
+
+/// The number of pages of a list that is as long as can be.
+const MAX_LISTS: usize = 5;
+
+/// The most pages of memory.
+const MAX_PAGES: usize = (LIST_ENTRIES - 1) * MAX_LISTS + 2;
 
 #[derive(Debug, PartialEq, Eq)]
 enum Wrong {
@@ -19,20 +29,26 @@ enum Wrong {
     NoMemory,
 }
 
-/// A list in memory of the test.
+/// A list in memory of the test: its pages, and whether there is more memory for so many.
 struct Memory {
-    entries: Vec<Option<u64>>,
-    is_begun: bool,
-    fails: bool,
+    pages: Vec<Vec<Option<u64>>>,
+    most: usize,
 }
 
 impl Memory {
     fn new() -> Self {
         Self {
-            entries: vec![None; LIST_ENTRIES],
-            is_begun: false,
-            fails: false,
+            pages: Vec::new(),
+            most: MAX_LISTS,
         }
+    }
+
+    fn add(&mut self) -> Result<u64, Wrong> {
+        if self.pages.len() == self.most {
+            return Err(Wrong::NoMemory);
+        }
+        self.pages.push(vec![None; LIST_ENTRIES]);
+        Ok(LIST + (self.pages.len() as u64 - 1) * PAGE_SIZE)
     }
 }
 
@@ -40,21 +56,22 @@ impl List for Memory {
     type Error = Wrong;
 
     fn begin(&mut self) -> Result<u64, Wrong> {
-        assert!(!self.is_begun, "a command has one list");
-        self.is_begun = true;
-        if self.fails {
-            Err(Wrong::NoMemory)
-        } else {
-            Ok(LIST)
-        }
+        assert!(self.pages.is_empty(), "a command has one list");
+        self.add()
     }
 
-    fn set(&mut self, index: usize, page: u64) -> Result<(), Wrong> {
-        assert!(
-            self.is_begun && self.entries[index].is_none(),
-            "an entry is set once"
-        );
-        self.entries[index] = Some(page);
+    fn chain(&mut self) -> Result<(), Wrong> {
+        let next = self.add()?;
+        let full = self.pages.iter_mut().rev().nth(1).unwrap();
+        assert!(full.iter().all(Option::is_some), "a page is full");
+        full[LIST_ENTRIES - 1] = Some(next);
+        Ok(())
+    }
+
+    fn set(&mut self, index: usize, word: u64) -> Result<(), Wrong> {
+        let page = self.pages.last_mut().expect("the list has begun");
+        assert!(page[index].is_none(), "an entry is set once");
+        page[index] = Some(word);
         Ok(())
     }
 
@@ -74,15 +91,26 @@ fn pages(ranges: &[(u64, u32)]) -> Vec<u64> {
     all
 }
 
-/// The pages that the controller finds.
-fn found(prps: Prps, list: &Memory, count: usize) -> Vec<u64> {
-    let mut all = vec![prps.first];
+/// The pages that the controller finds, which knows how many there are.
+fn found(data: DataPointer, list: &Memory, count: usize) -> Vec<u64> {
+    assert!(!data.is_sgl);
+    let mut all = vec![data.first];
     match count {
-        1 => assert_eq!(prps.second, 0),
-        2 => all.push(prps.second),
+        1 => assert_eq!(data.second, 0),
+        2 => all.push(data.second),
         _ => {
-            assert_eq!(prps.second, LIST);
-            all.extend(list.entries.iter().map_while(|entry| *entry));
+            let mut at = data.second;
+            while all.len() < count {
+                let page = &list.pages[((at - LIST) / PAGE_SIZE) as usize];
+                let mut entries = page.iter().map(|entry| entry.expect("the entry is set"));
+                let left = count - all.len();
+                if left <= LIST_ENTRIES {
+                    all.extend(entries.take(left));
+                } else {
+                    all.extend(entries.by_ref().take(LIST_ENTRIES - 1));
+                    at = entries.next().unwrap();
+                }
+            }
         }
     }
     all
@@ -91,7 +119,7 @@ fn found(prps: Prps, list: &Memory, count: usize) -> Vec<u64> {
 /// Ranges as the block layer makes them: only the first begins inside a page, only the last ends in
 /// one.
 fn ranges() -> impl Strategy<Value = Vec<(u64, u32)>> {
-    let middle = proptest::collection::vec((0u64..1 << 40, 1u32..40), 0..20);
+    let middle = proptest::collection::vec((0u64..1 << 40, 1u32..400), 0..20);
     (
         0u64..1 << 40,
         0..PAGE_SIZE,
@@ -119,12 +147,12 @@ proptest! {
         let all = pages(&ranges);
         let mut builder = Builder::new(Memory::new());
         let added = ranges.iter().try_for_each(|&(address, len)| builder.add(address, len));
-        if all.len() > LIST_ENTRIES + 1 {
+        if all.len() > MAX_PAGES {
             prop_assert_eq!(added, Err(Wrong::Unfit));
         } else {
             prop_assert_eq!(added, Ok(()));
-            let (prps, list) = builder.finish();
-            prop_assert_eq!(found(prps, &list, all.len()), all);
+            let (data, list) = builder.finish();
+            prop_assert_eq!(found(data, &list, all.len()), all);
         }
     }
 
@@ -167,24 +195,29 @@ fn the_longest_transfer_fits_wherever_it_begins() {
 
 #[test]
 fn no_memory_for_a_list_is_an_error() {
-    let mut builder = Builder::new(Memory {
-        fails: true,
-        ..Memory::new()
-    });
+    let with = |most| {
+        Builder::new(Memory {
+            most,
+            ..Memory::new()
+        })
+    };
+    let mut builder = with(0);
     assert_eq!(builder.add(0, 3 * 4096), Err(Wrong::NoMemory));
     // Two pages need none.
-    let mut builder = Builder::new(Memory {
-        fails: true,
-        ..Memory::new()
-    });
+    let mut builder = with(0);
     assert_eq!(builder.add(0, 2 * 4096), Ok(()));
     assert_eq!(
         builder.finish().0,
-        Prps {
+        DataPointer {
             first: 0,
-            second: 4096
+            second: 4096,
+            is_sgl: false
         }
     );
+    let entries = LIST_ENTRIES as u32;
+    let mut builder = with(1);
+    assert_eq!(builder.add(0, (entries + 1) * 4096), Ok(()));
+    assert_eq!(builder.add(0, 4096), Err(Wrong::NoMemory));
 }
 
 #[test]

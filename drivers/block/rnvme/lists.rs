@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The memory of a controller in which lists describe the memory of commands.
+
+use super::{
+    command::{
+        deallocate_range,
+        Blocks, //
+    },
+    data_pointer::List,
+    prp::{
+        LIST_ENTRIES,
+        PAGE_SIZE, //
+    },
+};
+use kernel::{
+    block::BlkStatus,
+    device::{
+        Bound,
+        Device, //
+    },
+    dma::pool::{
+        DmaBlock,
+        DmaMemory,
+        DmaPool, //
+    },
+    prelude::*, //
+};
+
+/// The number of words of a short list, which describes up to 132 KiB by pages.
+const SHORT_WORDS: usize = 32;
+
+/// The number of words of a page.
+const PAGE_WORDS: usize = LIST_ENTRIES;
+
+/// The pools of a controller.
+pub(crate) struct Pools {
+    short: DmaPool<u64, SHORT_WORDS>,
+    pages: DmaPool<u64, PAGE_WORDS>,
+}
+
+impl Pools {
+    /// Makes pools of so many short lists, and of so many pages.
+    pub(crate) fn new(dev: &Device<Bound>, short: usize, pages: usize) -> Result<Self> {
+        Ok(Self {
+            short: DmaPool::new(dev, short)?,
+            pages: DmaPool::new(dev, pages)?,
+        })
+    }
+
+    /// Returns a list which begins to exist when it is needed, and which will have at most so many
+    /// words.
+    #[inline]
+    pub(crate) fn list(&self, words: usize) -> PooledList<'_> {
+        PooledList {
+            pools: self,
+            words,
+            last: None,
+            before: None,
+        }
+    }
+
+    /// Writes ranges of blocks to deallocate into a page. Returns it, its address, and the number of
+    /// ranges, which is at least 1. It has the size of a page, however few there are: some
+    /// controllers read all that may be in it.
+    ///
+    /// # Errors
+    ///
+    /// `RESOURCE` if there is no memory; `IOERR` for more ranges than there is room for, or none.
+    #[inline]
+    pub(crate) fn deallocate_ranges(
+        &self,
+        ranges: impl Iterator<Item = Blocks>,
+    ) -> Result<(DmaMemory, u64, u32), BlkStatus> {
+        let mut block = self.pages.take().ok_or(BlkStatus::RESOURCE)?;
+        let (mut count, mut index) = (0, 0);
+        for range in ranges {
+            for word in deallocate_range(range) {
+                block
+                    .write(index, word.to_le())
+                    .map_err(|_| BlkStatus::IOERR)?;
+                index += 1;
+            }
+            count += 1;
+        }
+        if count == 0 {
+            return Err(BlkStatus::IOERR);
+        }
+        let address = block.address();
+        Ok((block.into_memory(), address, count))
+    }
+}
+
+/// A list that is taken from the pools when it is needed.
+pub(crate) struct PooledList<'a> {
+    pools: &'a Pools,
+    words: usize,
+    /// The block that is written to.
+    last: Option<DmaBlock<u64>>,
+    /// Those before it.
+    before: Option<DmaMemory>,
+}
+
+impl PooledList<'_> {
+    /// Returns the memory of the list, if it has begun.
+    #[inline]
+    pub(crate) fn into_memory(self) -> Option<DmaMemory> {
+        let mut memory = self.last?.into_memory();
+        if let Some(before) = self.before {
+            memory.append(before);
+        }
+        Some(memory)
+    }
+}
+
+impl List for PooledList<'_> {
+    type Error = BlkStatus;
+
+    fn begin(&mut self) -> Result<u64, BlkStatus> {
+        let block = if self.words <= SHORT_WORDS {
+            self.pools.short.take()
+        } else {
+            self.pools.pages.take()
+        };
+        let block = block.ok_or(BlkStatus::RESOURCE)?;
+        Ok(self.last.insert(block).address())
+    }
+
+    #[cold]
+    fn chain(&mut self) -> Result<(), BlkStatus> {
+        let next = self.pools.pages.take().ok_or(BlkStatus::RESOURCE)?;
+        self.set(PAGE_WORDS - 1, next.address())?;
+        if let Some(full) = self.last.replace(next) {
+            let mut full = full.into_memory();
+            if let Some(before) = self.before.take() {
+                full.append(before);
+            }
+            self.before = Some(full);
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn set(&mut self, index: usize, word: u64) -> Result<(), BlkStatus> {
+        let block = self.last.as_mut().ok_or(BlkStatus::IOERR)?;
+        block
+            .write(index, word.to_le())
+            .map_err(|_| BlkStatus::IOERR)
+    }
+
+    #[inline]
+    fn set_all(
+        &mut self,
+        index: usize,
+        first: u64,
+        step: u64,
+        count: usize,
+    ) -> Result<(), BlkStatus> {
+        let block = self.last.as_mut().ok_or(BlkStatus::IOERR)?;
+        let words = (0..count as u64).map(|nth| first.wrapping_add(nth * step).to_le());
+        block.write_all(index, words).map_err(|_| BlkStatus::IOERR)
+    }
+
+    fn unfit(&self) -> BlkStatus {
+        BlkStatus::IOERR
+    }
+}
+
+/// Returns how many words a list of the pages of so many bytes has at most.
+#[inline]
+pub(crate) fn words_of_pages(bytes: u32) -> usize {
+    // One page more, as the first and the last may be parts of pages; but the first is in no list.
+    u64::from(bytes).div_ceil(PAGE_SIZE) as usize
+}

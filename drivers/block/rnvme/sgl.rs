@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! The memory of a command as a scatter-gather list.
+//!
+//! Each range of memory has a descriptor of 16 bytes, wherever it begins and however long it is. A
+//! command has room for one. If there are more, they are a list, which that of the command
+//! describes.
+//!
+//! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+
+use super::data_pointer::{
+    DataPointer,
+    List, //
+};
+
+/// The most ranges of a command: as many as have descriptors in a page.
+pub(crate) const MAX_RANGES: usize = 256;
+
+/// The number of words of a descriptor.
+pub(crate) const WORDS: usize = 2;
+
+/// The type of a descriptor, where it is in the second word.
+const DATA_BLOCK: u64 = 0x0 << 60;
+
+/// See [`DATA_BLOCK`].
+const LAST_SEGMENT: u64 = 0x3 << 60;
+
+/// Returns the pointer of a command whose memory is a single range, which needs no list.
+#[inline]
+pub(crate) fn without_list(address: u64, bytes: u32) -> DataPointer {
+    DataPointer {
+        first: address,
+        second: u64::from(bytes) | DATA_BLOCK,
+        is_sgl: true,
+    }
+}
+
+/// The pointer of a command whose memory is added range by range.
+pub(crate) struct Builder<L> {
+    /// The descriptor of the first range, or the address of the list.
+    data: DataPointer,
+    /// How many ranges were added.
+    ranges: usize,
+    list: L,
+}
+
+impl<L: List> Builder<L> {
+    /// Begins with no memory.
+    #[inline]
+    pub(crate) fn new(list: L) -> Self {
+        Self {
+            data: DataPointer::default(),
+            ranges: 0,
+            list,
+        }
+    }
+
+    /// Adds a range of memory.
+    ///
+    /// # Errors
+    ///
+    /// That of the list. More than [`MAX_RANGES`] are unfit.
+    #[inline]
+    pub(crate) fn add(&mut self, address: u64, bytes: u32) -> Result<(), L::Error> {
+        let block = without_list(address, bytes);
+        match self.ranges {
+            0 => self.data = block,
+            1 => {
+                let first = self.data;
+                self.data.first = self.list.begin()?;
+                self.set(0, first)?;
+                self.set(1, block)?;
+            }
+            nth if nth < MAX_RANGES => self.set(nth, block)?,
+            _ => return Err(self.list.unfit()),
+        }
+        self.ranges += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn set(&mut self, nth: usize, block: DataPointer) -> Result<(), L::Error> {
+        self.list.set(nth * WORDS, block.first)?;
+        self.list.set(nth * WORDS + 1, block.second)
+    }
+
+    /// Returns the pointer, and the list.
+    #[inline]
+    pub(crate) fn finish(mut self) -> (DataPointer, L) {
+        if self.ranges > 1 {
+            let bytes = self.ranges * WORDS * size_of::<u64>();
+            self.data.second = bytes as u64 | LAST_SEGMENT;
+        }
+        (self.data, self.list)
+    }
+}
