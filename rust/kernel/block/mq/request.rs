@@ -201,6 +201,15 @@ impl<T: Operations> Request<T> {
         self.has(bindings::req_flag_bits___REQ_FUA)
     }
 
+    /// Returns whether the submitter has another way to do what it wants, so that a request that has
+    /// failed should not be sent again: C's `blk_noretry_request()`.
+    #[inline]
+    pub fn is_failfast(&self) -> bool {
+        self.has(bindings::req_flag_bits___REQ_FAILFAST_DEV)
+            || self.has(bindings::req_flag_bits___REQ_FAILFAST_TRANSPORT)
+            || self.has(bindings::req_flag_bits___REQ_FAILFAST_DRIVER)
+    }
+
     /// Returns whether a task waits for the request.
     #[inline]
     pub fn is_sync(&self) -> bool {
