@@ -278,11 +278,40 @@ impl<E: InFlight> RequestTable<E> {
     pub fn contains(&self, rq: &TimedOutRequest<'_, E::Driver>) -> bool {
         self.slots.contains(rq.tag(), rq.as_request())
     }
+
+    /// Returns how many requests are in the table. The halves may be in use, so the result may be
+    /// stale when it is returned.
+    ///
+    /// A driver that has [quiesced](super::TagSet::quiesce) its tag set can wait until this is zero
+    /// before it stops its device.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{
+    ///     block::mq::{InFlight, RequestTable},
+    ///     time::{delay::fsleep, Delta},
+    /// };
+    ///
+    /// /// Gives a device up to a second for the requests that it has.
+    /// fn wait_for_device<E: InFlight>(table: &RequestTable<E>) -> bool {
+    ///     for _ in 0..1000 {
+    ///         if table.count() == 0 {
+    ///             return true;
+    ///         }
+    ///         fsleep(Delta::from_millis(1));
+    ///     }
+    ///     false
+    /// }
+    /// ```
+    pub fn count(&self) -> usize {
+        self.slots.count_full()
+    }
 }
 
 impl<E: InFlight> Drop for RequestTable<E> {
     fn drop(&mut self) {
-        let count = self.slots.count_full();
+        let count = self.count();
         if count > 0 {
             pr_err!("{count} requests are leaked: the device has them, but their table is gone\n");
         }

@@ -255,12 +255,13 @@ mod suite {
             for id in (0..=u16::MAX).filter(|id| !ids.contains(id)) {
                 wrong += completer.take(id).is_some() as usize;
             }
+            let count = submitter.table().count();
             let (mut first, mut second) = (0, 0);
             completer.drain(|_| first += 1);
             completer.drain(|_| second += 1);
-            Some((wrong, first, second))
+            Some((wrong, count, first, second, completer.table().count()))
         })?;
-        assert_eq!(result, Some((0, REQUESTS, 0)));
+        assert_eq!(result, Some((0, REQUESTS, REQUESTS, 0, 0)));
         Ok(())
     }
 
