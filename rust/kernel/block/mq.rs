@@ -58,7 +58,7 @@
 //! * A driver makes requests of its own for a [`PassthroughQueue`], a request queue without a disk.
 //!   What is said of a disk holds for that, too. Such a request is a [`Passthrough`], which becomes
 //!   an [`IdleRequest`] by `execute`. When the driver has ended it, it is not freed, but is the
-//!   task's again, as an [`Executed`].
+//!   task's again, as an [`Executed`]. One that is executed by `execute_nowait` is freed.
 //! * Leaking a handle, by `mem::forget` or by keeping it forever, hangs the removal of the disk.
 //!   Leaking a [`GenDisk`] hangs the removal of the module. Neither corrupts memory.
 //!
@@ -126,6 +126,8 @@
 // In reading order. rustfmt does not sort across empty lines.
 
 mod operations;
+
+mod passthrough_nowait;
 
 mod passthrough;
 

@@ -301,9 +301,9 @@ impl PassthroughOp {
 ///
 /// It owns the request, which is not started, and belongs to a [`PassthroughQueue`] that is not
 /// dropped for `'q`. If the request has a bio, that is one, for the memory of `buffer`.
-struct OwnedRequest<'q, T: Operations> {
+pub(super) struct OwnedRequest<'q, T: Operations> {
     rq: NonNull<Request<T>>,
-    buffer: Option<KVVec<u8>>,
+    pub(super) buffer: Option<KVVec<u8>>,
     _queue: PhantomData<&'q PassthroughQueue<T>>,
 }
 
@@ -312,7 +312,7 @@ struct OwnedRequest<'q, T: Operations> {
 unsafe impl<T: Operations> Send for OwnedRequest<'_, T> {}
 
 impl<T: Operations> OwnedRequest<'_, T> {
-    fn request(&self) -> &Request<T> {
+    pub(super) fn request(&self) -> &Request<T> {
         // SAFETY: By the type invariant.
         unsafe { self.rq.as_ref() }
     }
@@ -359,7 +359,7 @@ impl<T: Operations> Drop for OwnedRequest<'_, T> {
 /// ```
 #[must_use = "dropping a request that was not executed has no effect"]
 pub struct Passthrough<'q, T: Operations> {
-    rq: OwnedRequest<'q, T>,
+    pub(super) rq: OwnedRequest<'q, T>,
 }
 
 impl<'q, T: Operations> Passthrough<'q, T> {

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+
+//! Requests that a driver executes without waiting for their end.
+//!
+//! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
+
+use super::{
+    passthrough::Passthrough,
+    Context,
+    Operations, //
+};
+use crate::{
+    bindings,
+    late_drop,
+    prelude::*, //
+};
+use core::mem::ManuallyDrop;
+
+impl<T: Operations> Passthrough<'_, T> {
+    /// Passes the request to the driver, and does not wait: C's `blk_execute_rq_nowait()`.
+    ///
+    /// It comes before the requests that wait in its hardware queue. If `queue_rq` must not sleep,
+    /// it may be called before this returns. The request is freed when the driver has ended it. The
+    /// result is the driver's, which has the completion: nothing else sees the status.
+    ///
+    /// To drop the queue waits for the request, as for any other. A timeout handler may use this,
+    /// together with [`try_request`](super::PassthroughQueue::try_request), to send a command that
+    /// aborts another one.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the request has a buffer, which nothing would free; and `EDEADLK` in a context that
+    /// cannot sleep, such as a callback that queues requests and must not sleep: it would call
+    /// itself. For a driver whose `queue_rq` must not sleep, that is anywhere in a kernel without
+    /// `CONFIG_PREEMPT_COUNT`, which does not tell. The request is dropped then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{block::mq::*, prelude::*, sync::atomic::{Atomic, Relaxed}};
+    ///
+    /// /// Asks a device to abort a command.
+    /// fn abort<T>(queue: &PassthroughQueue<T>, command: u64) -> Result
+    /// where
+    ///     T: Operations<RequestData = Atomic<u64>>,
+    /// {
+    ///     let rq = queue.try_request(PassthroughOp::In)?;
+    ///     rq.data().store(command, Relaxed);
+    ///     rq.execute_nowait()
+    /// }
+    /// ```
+    pub fn execute_nowait(self) -> Result {
+        if self.rq.buffer.is_some() {
+            return Err(EINVAL);
+        }
+        late_drop::check_may_sleep()?;
+        // If a callback could do this, the number of calls within each other would be limited by
+        // that of tags only.
+        if !T::Context::MAY_SLEEP && !cfg!(CONFIG_PREEMPT_COUNT) {
+            return Err(EDEADLK);
+        }
+        let owned = ManuallyDrop::new(self.rq);
+        // At the head, because otherwise C would add it to the plug of the task, which may just be
+        // being flushed.
+        //
+        // SAFETY: By the type invariant of `OwnedRequest`, the request is not started, and has no
+        // bio, as there is no buffer. It is not used again, and has no `end_io`, so C frees it when
+        // it has ended. Until then the queue is not destroyed: its drop waits for that.
+        unsafe { bindings::blk_execute_rq_nowait(owned.request().as_raw(), true) };
+        Ok(())
+    }
+}
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod tests;
