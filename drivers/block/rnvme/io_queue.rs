@@ -190,6 +190,9 @@ fn failed(rq: StartedRequest<Io>, status: CommandStatus) {
 
 /// Logs that a command has failed.
 fn log_failure(rq: &Request<Io>, status: CommandStatus) {
+    if !rq.queue_data().shared.link.may_log() {
+        return;
+    }
     dev_err!(
         rq.queue_data().shared.link.registers.device(),
         "namespace {}: {:?} of {} sectors at {} failed: status {:#x}\n",

@@ -6,6 +6,7 @@ use super::{
     access::Registers,
     alarm::Alarm,
     budget::Budget,
+    log_limit::LogLimit,
     queue_pair::{
         Gate,
         Queue, //
@@ -50,6 +51,7 @@ pub(crate) struct Link {
     pub(crate) registers: Registers,
     master: BusMaster,
     pub(crate) alarm: Arc<Alarm>,
+    log: LogLimit,
     #[pin]
     inner: Mutex<Inner>,
 }
@@ -74,6 +76,7 @@ impl Link {
             registers,
             master,
             alarm,
+            log: LogLimit::new(),
             inner <- new_mutex!(inner),
         })
     }
@@ -81,6 +84,16 @@ impl Link {
     /// Makes a queue pair one that is stopped with the controller.
     pub(crate) fn add(&self, queue: Arc<dyn Queue>) -> Result {
         Ok(self.inner.lock().queues.push(queue, GFP_KERNEL)?)
+    }
+
+    /// Returns whether to log a message that a controller can cause again and again.
+    pub(crate) fn may_log(&self) -> bool {
+        self.log.allows(|suppressed| {
+            dev_warn!(
+                self.registers.device(),
+                "{suppressed} messages were suppressed\n"
+            )
+        })
     }
 
     /// Returns the state of the controller.

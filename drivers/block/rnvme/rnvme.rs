@@ -36,6 +36,8 @@ mod completion_queue;
 
 mod alarm;
 
+mod log_limit;
+
 mod access;
 
 mod budget;
