@@ -3,6 +3,7 @@
 //! The path of a request: from the block layer to the controller, then back.
 
 use super::{
+    attempts::Attempts,
     command::{
         Blocks,
         IoCommand, //
@@ -58,10 +59,6 @@ use kernel::{
     dma::pool::DmaMemory,
     prelude::*,
     sync::{
-        atomic::{
-            Atomic,
-            Relaxed, //
-        },
         rcu,
         Arc, //
     },
@@ -128,9 +125,7 @@ impl Command for InFlightIo {
         let Self { rq, list } = self;
         let rq = rq.unmap(guard);
         if completion.status.is_success() {
-            if rq.data().load(Relaxed) != 0 {
-                rq.data().store(0, Relaxed);
-            }
+            rq.data().clear();
             batch.end(rq, Ok(()));
         } else {
             failed(rq, completion.status);
@@ -144,17 +139,16 @@ impl Command for InFlightIo {
         if again && count_retry(&rq) {
             rq.requeue();
         } else {
-            rq.data().store(0, Relaxed);
+            rq.data().clear();
             rq.end(Err(BlkStatus::IOERR));
         }
     }
 }
 
-/// Counts that a request is sent again; false if that has happened too often.
+/// Counts that a request is sent again; false if that has happened too often, or if its submitter
+/// does not want that.
 fn count_retry(rq: &Request<Io>) -> bool {
-    let retries = rq.data().load(Relaxed);
-    rq.data().store(retries + 1, Relaxed);
-    retries < params::max_retries()
+    !rq.is_failfast() && rq.data().count_retry(params::max_retries())
 }
 
 /// Ends a request that has failed, or sends it again.
@@ -174,7 +168,7 @@ fn failed(rq: StartedRequest<Io>, status: CommandStatus) {
             _ => rq.requeue(),
         };
     }
-    rq.data().store(0, Relaxed);
+    rq.data().clear();
     log_failure(&rq, status);
     rq.end(Err(match failure {
         Failure::NotSupported => BlkStatus::NOTSUPP,
@@ -227,7 +221,7 @@ fn put<'q>(
             (IoCommand::write_zeroes(blocks(), keep), false)
         }
         Op::Discard => return put_discard(rq, submission, hw),
-        _ => return Err(rq.reject(BlkStatus::NOTSUPP)),
+        _ => return Err(reject(rq, BlkStatus::NOTSUPP)),
     };
     let can_have_block = || namespace.shared.has_sgl && params::sgl_threshold() != 0;
     let needs_list =
@@ -244,7 +238,7 @@ fn put<'q>(
         });
         match mapped {
             Ok(mapped) => mapped,
-            Err((rq, Some(status))) => return Err(rq.reject(status)),
+            Err((rq, Some(status))) => return Err(reject(rq, status)),
             Err((rq, None)) => return put_with_list(rq, submission, command, hw, guard),
         }
     } else {
@@ -280,7 +274,7 @@ fn put_with_list<'q>(
         rq.map_and_start(guard, |address, len| memory.add(address, len))
             .map(|rq| (rq, memory.finish()))
     };
-    let (rq, (data, list)) = mapped.map_err(|(rq, status)| rq.reject(status))?;
+    let (rq, (data, list)) = mapped.map_err(|(rq, status)| reject(rq, status))?;
     let in_flight = InFlightIo {
         rq,
         list: list.into_memory(),
@@ -315,7 +309,7 @@ fn put_discard<'q>(
         .map(|(first, len)| namespace.blocks(first, len));
     let (list, address, count) = match namespace.shared.pools.deallocate_ranges(ranges) {
         Ok(list) => list,
-        Err(status) => return Err(rq.reject(status)),
+        Err(status) => return Err(reject(rq, status)),
     };
     let data = DataPointer {
         first: address,
@@ -364,14 +358,23 @@ fn put_all<'q>(
     result
 }
 
+/// Rejects a request. It ends, unless the block layer sends it again.
+#[cold]
+fn reject(rq: IdleRequest<'_, Io>, status: BlkStatus) -> RejectedRequest<'_, Io> {
+    if status != BlkStatus::RESOURCE {
+        rq.data().clear();
+    }
+    rq.reject(status)
+}
+
 /// Rejects a request for a queue pair that is not open.
 #[cold]
 fn turn_away<'q>(rq: IdleRequest<'q, Io>, pair: &QueuePair<InFlightIo>) -> RejectedRequest<'q, Io> {
-    rq.reject(if pair.gate() == Gate::Dead {
-        BlkStatus::IOERR
+    if pair.gate() == Gate::Dead {
+        reject(rq, BlkStatus::IOERR)
     } else {
-        BlkStatus::RESOURCE
-    })
+        reject(rq, BlkStatus::RESOURCE)
+    }
 }
 
 #[vtable]
@@ -380,8 +383,7 @@ impl Operations for Io {
     type TagSetData = Arc<Shared>;
     type QueueData = Namespace;
     type HwData = Arc<QueuePair<InFlightIo>>;
-    /// How often the request was sent again.
-    type RequestData = Atomic<u32>;
+    type RequestData = Attempts;
     type Timer = NoTimer;
 
     fn init_hw_queue(
@@ -392,8 +394,8 @@ impl Operations for Io {
         Ok(shared.pairs.get(index as usize).ok_or(EINVAL)?.clone())
     }
 
-    fn init_request(_: &Arc<Shared>) -> impl PinInit<Atomic<u32>> {
-        Atomic::new(0)
+    fn init_request(_: &Arc<Shared>) -> impl PinInit<Attempts> {
+        Attempts::new()
     }
 
     #[inline]

@@ -26,6 +26,8 @@ mod io_queue;
 
 mod lists;
 
+mod attempts;
+
 mod admin;
 
 mod link;
