@@ -48,6 +48,10 @@ use kernel::{
     dma::bound::DmaDevice,
     prelude::*,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         rcu,
         static_lock_class,
         Arc,
@@ -65,6 +69,17 @@ pub(crate) struct Admin;
 pub(crate) struct AdminData {
     link: Arc<Link>,
     pair: Arc<QueuePair<InFlightAdmin>>,
+    /// How many more commands may be aborted at once.
+    aborts: Atomic<i32>,
+}
+
+impl AdminData {
+    /// Lets another command be aborted if `command` has aborted one, and has ended.
+    fn ended(&self, command: Option<AdminCommand>) {
+        if matches!(command, Some(AdminCommand::Abort { .. })) {
+            self.aborts.add(1, Relaxed);
+        }
+    }
 }
 
 /// The data of a request: what it asks for, and the answer, which an interrupt handler writes.
@@ -94,12 +109,43 @@ impl Command for InFlightAdmin {
         _batch: &mut IoCompletionBatch<'_, Admin>,
     ) {
         let rq = self.0.unmap(guard);
-        rq.data().lock().completion = Some(completion);
+        let command = {
+            let mut exchange = rq.data().lock();
+            exchange.completion = Some(completion);
+            exchange.command
+        };
+        let data = rq.queue_data();
+        data.ended(command);
+        if let Some(AdminCommand::Abort { queue, cid }) = command {
+            log_abort(&data.link, queue, cid, completion);
+        }
         rq.end(Ok(()));
     }
 
     fn cancel(self, guard: &rcu::Guard, _again: bool) {
-        self.0.unmap(guard).end(Err(BlkStatus::IOERR));
+        let rq = self.0.unmap(guard);
+        let command = rq.data().lock().command;
+        rq.queue_data().ended(command);
+        rq.end(Err(BlkStatus::IOERR));
+    }
+}
+
+/// Logs what a controller says of a command that it was to abort.
+fn log_abort(link: &Link, queue: u16, cid: u16, completion: Completion) {
+    if !link.may_log() {
+        return;
+    }
+    let dev = link.registers.device();
+    let code = completion.status.code();
+    if code != 0 {
+        dev_warn!(
+            dev,
+            "command {cid:#x} of queue {queue}: Abort failed: status {code:#x}\n"
+        );
+    } else if completion.result & 1 == 0 {
+        dev_warn!(dev, "command {cid:#x} of queue {queue} was aborted\n");
+    } else {
+        dev_warn!(dev, "command {cid:#x} of queue {queue} was not aborted\n");
     }
 }
 
@@ -146,15 +192,18 @@ impl Operations for Admin {
     }
 
     fn queue_rq<'q>(rq: IdleRequest<'q, Self>, _last: bool) -> QueueResult<'q, Self> {
-        let pair = &rq.queue_data().pair;
-        if pair.gate() != Gate::Open {
-            return Err(rq.reject(BlkStatus::IOERR));
-        }
+        let data = rq.queue_data();
+        let pair = &data.pair;
         let Some(command) = rq.data().lock().command else {
             return Err(rq.reject(BlkStatus::NOTSUPP));
         };
+        if pair.gate() != Gate::Open {
+            data.ended(Some(command));
+            return Err(rq.reject(BlkStatus::IOERR));
+        }
         let guard = rcu::read_lock();
         let mut memory = Builder::new(NoList);
+        // A command that aborts another one has no memory, so this does not fail for it.
         let rq = rq
             .map_and_start(&guard, |address, len| memory.add(address, len))
             .map_err(|(rq, status)| rq.reject(status))?;
@@ -169,7 +218,8 @@ impl Operations for Admin {
     fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
         let data = rq.hw_queue().queue_data();
         data.pair.look();
-        data.link.timed_out(|| data.pair.contains(&rq));
+        // To abort such a command does not help: it may be the one that aborts.
+        data.link.timed_out(|| data.pair.contains(&rq), || false);
         // It has ended, or is about to.
         rq.reset_timer()
     }
@@ -201,6 +251,7 @@ impl AdminQueue {
         let data = AdminData {
             link,
             pair: pair.clone(),
+            aborts: Atomic::new(0),
         };
         let queue = PassthroughQueue::new(tags, &limits, Some(dma), Ok(data))?;
         Ok(Self { queue, pair })
@@ -235,6 +286,37 @@ impl AdminQueue {
         done.status().map_err(|_| EIO)?;
         let completion = done.data().lock().completion.take();
         Ok((completion.ok_or(EIO)?, done.into_buffer()))
+    }
+
+    /// Says how many commands may be aborted at once. None is being aborted now.
+    pub(crate) fn set_abort_limit(&self, limit: u32) {
+        // At most 256.
+        self.queue.queue_data().aborts.store(limit as i32, Relaxed);
+    }
+
+    /// Has the command with an identifier in a submission queue aborted. Does not wait.
+    ///
+    /// # Errors
+    ///
+    /// `EAGAIN` if this is not possible before other commands have ended.
+    pub(crate) fn abort(&self, queue: u16, cid: u16) -> Result {
+        let data = self.queue.queue_data();
+        if data.aborts.fetch_sub(1, Relaxed) <= 0 {
+            data.aborts.add(1, Relaxed);
+            return Err(EAGAIN);
+        }
+        let rq = self.queue.try_request(PassthroughOp::In).inspect_err(|_| {
+            data.aborts.add(1, Relaxed);
+        })?;
+        {
+            let mut exchange = rq.data().lock();
+            exchange.command = Some(AdminCommand::Abort { queue, cid });
+            exchange.completion = None;
+        }
+        // If it is executed, its end is counted.
+        rq.execute_nowait().inspect_err(|_| {
+            data.aborts.add(1, Relaxed);
+        })
     }
 
     /// Asks the controller about something, and returns its answer if it succeeds.

@@ -7,8 +7,19 @@ use kernel::sync::atomic::{
     Relaxed, //
 };
 
-/// What was tried for a request: how often it was sent again.
+/// What was tried for a request.
+///
+/// ```text
+///     31           16 15      14          0
+///     identifier      valid   retries
+/// ```
+///
+/// The identifier is that of the last command that was aborted. Each command has another one, so
+/// what is left here of an earlier command is of no effect.
 pub(crate) struct Attempts(Atomic<u32>);
+
+const RETRIES: u32 = 0x7fff;
+const VALID: u32 = 0x8000;
 
 impl Attempts {
     pub(crate) fn new() -> Self {
@@ -25,8 +36,21 @@ impl Attempts {
 
     /// Counts that the request is sent again; false if that has happened as often as `most`.
     pub(crate) fn count_retry(&self, most: u32) -> bool {
-        let retries = self.0.load(Relaxed);
-        self.0.store(retries.saturating_add(1), Relaxed);
+        let retries = self.0.load(Relaxed) & RETRIES;
+        self.0.store((retries + 1).min(RETRIES), Relaxed);
         retries < most
+    }
+
+    /// Returns whether the command with an identifier was aborted.
+    pub(crate) fn is_aborted(&self, cid: u16) -> bool {
+        let last = self.0.load(Relaxed);
+        last & VALID != 0 && last >> 16 == u32::from(cid)
+    }
+
+    /// Remembers that the command with an identifier is aborted.
+    pub(crate) fn set_aborted(&self, cid: u16) {
+        let retries = self.0.load(Relaxed) & RETRIES;
+        self.0
+            .store(retries | VALID | u32::from(cid) << 16, Relaxed);
     }
 }

@@ -75,6 +75,9 @@ pub(crate) enum AdminCommand {
     CreateSubmissionQueue(NewQueue),
     /// Set the number of I/O queue pairs, which is at least 1.
     SetQueueCount(u16),
+    /// Abort the command with that identifier in the submission queue of that number. The lowest
+    /// bit of the result is 0 if it was aborted.
+    Abort { queue: u16, cid: u16 },
 }
 
 impl AdminCommand {
@@ -83,6 +86,7 @@ impl AdminCommand {
         const CREATE_SQ: u8 = 0x01;
         const CREATE_CQ: u8 = 0x05;
         const IDENTIFY: u8 = 0x06;
+        const ABORT: u8 = 0x08;
         const SET_FEATURES: u8 = 0x09;
         const NUMBER_OF_QUEUES: u32 = 0x07;
         match self {
@@ -112,6 +116,13 @@ impl AdminCommand {
                 let counts = zero_based << 16 | zero_based;
                 let last = [dwords(NUMBER_OF_QUEUES, counts), 0, 0];
                 entry(SET_FEATURES, cid, 0, data, last)
+            }
+            Self::Abort {
+                queue,
+                cid: aborted,
+            } => {
+                let what = u32::from(queue) | u32::from(aborted) << 16;
+                entry(ABORT, cid, 0, data, [what.into(), 0, 0])
             }
         }
     }

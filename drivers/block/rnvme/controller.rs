@@ -407,6 +407,7 @@ impl Controller {
         let shared = Arc::new(
             Shared {
                 link: self.link.clone(),
+                admin: self.admin.clone(),
                 pairs,
                 pools: Pools::new(
                     dev.as_ref(),
@@ -526,6 +527,7 @@ impl Controller {
                 found.max_transfer >> 10
             );
         }
+        self.admin.set_abort_limit(found.abort_limit);
         self.identity = Some(found);
         Ok(())
     }

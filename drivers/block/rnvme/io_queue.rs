@@ -3,6 +3,7 @@
 //! The path of a request: from the block layer to the controller, then back.
 
 use super::{
+    admin::AdminQueue,
     attempts::Attempts,
     command::{
         Blocks,
@@ -68,6 +69,7 @@ use kernel::{
 /// What all namespaces of a controller share.
 pub(crate) struct Shared {
     pub(crate) link: Arc<Link>,
+    pub(crate) admin: Arc<AdminQueue>,
     pub(crate) pairs: KVec<Arc<QueuePair<InFlightIo>>>,
     pub(crate) pools: Pools,
     /// Whether commands may have a scatter-gather list.
@@ -377,6 +379,33 @@ fn turn_away<'q>(rq: IdleRequest<'q, Io>, pair: &QueuePair<InFlightIo>) -> Rejec
     }
 }
 
+/// Has the command of a request aborted, or has the controller abort others first; false if it was
+/// aborted already, which has not helped.
+fn abort(pair: &QueuePair<InFlightIo>, rq: &TimedOutRequest<'_, Io>) -> bool {
+    let Some((queue, cid)) = pair.identify(rq) else {
+        // It has ended, or is about to.
+        return true;
+    };
+    if rq.data().is_aborted(cid) {
+        return false;
+    }
+    let shared = &rq.hw_queue().queue_data().shared;
+    match shared.admin.abort(queue, cid) {
+        Ok(()) => {
+            rq.data().set_aborted(cid);
+            if shared.link.may_log() {
+                let dev = shared.link.registers.device();
+                dev_warn!(
+                    dev,
+                    "command {cid:#x} of queue {queue} timed out, and is aborted\n"
+                );
+            }
+            true
+        }
+        Err(error) => error == EAGAIN,
+    }
+}
+
 #[vtable]
 impl Operations for Io {
     type Context = NonBlocking;
@@ -439,7 +468,7 @@ impl Operations for Io {
         let pair = rq.hw_queue().data();
         pair.look();
         let link = &rq.hw_queue().queue_data().shared.link;
-        link.timed_out(|| pair.contains(&rq));
+        link.timed_out(|| pair.contains(&rq), || abort(pair, &rq));
         // It has ended, or is about to.
         rq.reset_timer()
     }

@@ -143,16 +143,26 @@ impl Link {
         }
     }
 
-    /// Stops a controller that does not answer a command in time, and has it reset.
+    /// Has a command aborted that the controller does not answer in time, or stops the controller,
+    /// and has it reset.
     ///
     /// `is_in_flight` says whether the controller still has the command: another command may have
-    /// had it reset meanwhile.
+    /// had it reset meanwhile. `abort` has it aborted, and returns false if that is not possible, or
+    /// has not helped.
     ///
     /// If a task that holds the lock of the device may be waiting for the command, the command
     /// fails instead: a reset would wait for that lock.
-    pub(crate) fn timed_out(&self, is_in_flight: impl FnOnce() -> bool) {
+    pub(crate) fn timed_out(
+        &self,
+        is_in_flight: impl FnOnce() -> bool,
+        abort: impl FnOnce() -> bool,
+    ) {
         let mut inner = self.inner.lock();
         if !is_in_flight() {
+            return;
+        }
+        let is_alive = self.registers.check_alive().is_ok();
+        if inner.state == State::Live && is_alive && abort() {
             return;
         }
         dev_err!(self.registers.device(), "a command timed out\n");

@@ -68,6 +68,8 @@ pub(crate) struct Submission<C: Command> {
     doorbell: Doorbell,
     table: Submitter<C>,
     is_open: bool,
+    /// The number of the queue.
+    id: u16,
     tail: usize,
     /// The tail that the controller knows of.
     announced: usize,
@@ -217,6 +219,7 @@ impl<C: Command> QueuePair<C> {
             doorbell: with.registers.doorbell(with.id, Side::Submission)?,
             table: submitter,
             is_open: false,
+            id: with.id,
             tail: 0,
             announced: 0,
         };
@@ -310,6 +313,16 @@ impl<C: Command> QueuePair<C> {
     pub(crate) fn contains(&self, rq: &TimedOutRequest<'_, C::Driver>) -> bool {
         self.with_submission(|submission| submission.table.table().contains(rq))
             .unwrap_or(false)
+    }
+
+    /// Returns the number of the submission queue, and the identifier of a request in it, if the
+    /// controller has that.
+    pub(crate) fn identify(&self, rq: &TimedOutRequest<'_, C::Driver>) -> Option<(u16, u16)> {
+        self.with_submission(|submission| {
+            let cid = submission.table.id_of(rq)?;
+            Some((submission.id, cid))
+        })
+        .flatten()
     }
 
     /// Calls `f` with the completion queue, if there is one. May sleep.

@@ -101,6 +101,14 @@ proptest! {
     }
 
     #[test]
+    fn commands_are_aborted(cid: u16, queue: u16, aborted: u16) {
+        let command = AdminCommand::Abort { queue, cid: aborted };
+        let rest: [(usize, &[u8]); 2] = [(40, &queue.to_le_bytes()), (42, &aborted.to_le_bytes())];
+        let entry = command.entry(cid, DataPointer::default());
+        prop_assert_eq!(in_memory(&entry), expected(8, cid, 0, DataPointer::default(), &rest));
+    }
+
+    #[test]
     fn reads_and_writes(cid: u16, nsid: u32, data in pointers(), first: u64, count in 1..=1u32 << 16) {
         let blocks = Blocks { first, count };
         let zero_based = ((count - 1) as u16).to_le_bytes();
