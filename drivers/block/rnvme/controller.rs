@@ -13,36 +13,26 @@ use super::{
         ResetRequest, //
     },
     budget::Budget,
-    command::{
-        granted_queues,
-        AdminCommand,
-        Identify,
-        NewQueue, //
-    },
+    command::Identify,
     identify::{
         controller,
         nvm_limits::NvmLimits, //
     },
     instance::Instance,
-    io_queue::{
-        InFlightIo,
-        Io,
-        Shared, //
+    io_queues::{
+        For,
+        IoQueues, //
     },
     link::{
         Link,
         State, //
     },
-    lists::Pools,
     namespaces::{
         Namespaces,
         Source, //
     },
     params,
-    queue_pair::{
-        QueueOptions,
-        QueuePair, //
-    },
+    queue_pair::QueueOptions,
     registers::{
         Unsupported,
         CQ_ENTRY_SHIFT,
@@ -54,12 +44,7 @@ use kernel::{
         gendisk::Parent,
         mq::{
             memalloc_noio,
-            possible_cpus,
-            CpuMap,
-            CpuMaps,
-            QueueCounts,
-            TagSet,
-            TagSetOptions, //
+            possible_cpus, //
         }, //
     },
     device::Core,
@@ -74,7 +59,6 @@ use kernel::{
         },
     },
     prelude::*,
-    str::CString,
     sync::Arc,
     time::Delta, //
 };
@@ -86,27 +70,13 @@ const ENABLE_LIMIT: Delta = Delta::from_secs(180);
 /// The most time that a controller gets for a shutdown, whatever it says, in milliseconds.
 const MAX_SHUTDOWN_TIMEOUT: u32 = 60_000;
 
-/// How many short lists there are for each I/O queue. A request that gets none is sent again later.
-const SHORT_LISTS: usize = 256;
-
-/// How many pages for lists there are for each I/O queue.
-const LIST_PAGES: usize = 32;
-
-/// The most of each.
-const MOST_LISTS: usize = 4096;
-
-/// The longest delay before a retry that a controller may ask for, in milliseconds. Whatever waits
-/// for all requests of a disk has to wait for that, too.
-const MAX_RETRY_DELAY: u32 = 5000;
-
 /// A controller that the driver is bound to.
 ///
 /// It is stopped before it is dropped, for which the lock of the device is needed.
 pub(crate) struct Controller {
     /// First: removing a disk needs all that follows.
     namespaces: Option<Arc<Namespaces>>,
-    tags: Option<Arc<TagSet<Io>>>,
-    shared: Option<Arc<Shared>>,
+    io_queues: IoQueues,
     admin: Arc<AdminQueue>,
     link: Arc<Link>,
     dma: Arc<DmaDevice>,
@@ -130,8 +100,7 @@ impl Controller {
         link.add(admin.pair().clone())?;
         let mut this = Self {
             namespaces: None,
-            tags: None,
-            shared: None,
+            io_queues: IoQueues::new(link.clone(), admin.clone()),
             admin,
             link,
             dma,
@@ -151,14 +120,13 @@ impl Controller {
             namespaces.scan();
             return Ok(());
         }
-        let (Some(identity), Some(shared), Some(tags)) = (self.identity, &self.shared, &self.tags)
-        else {
+        let (Some(identity), Some(queues)) = (self.identity, self.io_queues.made()) else {
             return Ok(());
         };
         let namespaces = Namespaces::new(Source {
             admin: self.admin.clone(),
-            shared: shared.clone(),
-            tags: tags.clone(),
+            shared: queues.shared.clone(),
+            tags: queues.tags.clone(),
             dma: self.dma.clone(),
             parent: Parent::new(dev.as_ref())?,
             instance: self.instance.number(),
@@ -253,7 +221,13 @@ impl Controller {
             .enable(&budget, admin::ENTRIES, addresses)?;
         self.admin.pair().open();
         self.identify(dev)?;
-        self.create_queues(dev, &vectors)
+        self.io_queues.create(For {
+            dev,
+            vectors: &vectors,
+            instance: self.instance.number(),
+            has_sgl: self.identity.is_some_and(|it| it.has_sgl),
+            retry_delays: self.identity.map_or([0; 3], |it| it.retry_delays),
+        })
     }
 
     /// Allocates interrupt vectors: one for the admin queue, and one for each CPU in each set of
@@ -273,179 +247,6 @@ impl Controller {
         let vectors = memalloc_noio(|| IrqVectors::new(dev, request))?;
         self.vectors = Some(vectors.clone());
         Ok(vectors)
-    }
-
-    /// Creates the I/O queues: as many as there are CPUs, and those that the parameters ask for, or
-    /// as the controller and its vectors allow.
-    fn create_queues(&mut self, dev: &pci::Device<Core<'_>>, vectors: &Arc<IrqVectors>) -> Result {
-        let [default, read, ..] = vectors.sets();
-        let (_, poll) = params::special_queues();
-        // A single vector is for all queues.
-        let wanted = QueueCounts {
-            default: default.max(1),
-            read,
-            poll,
-        };
-        let most = wanted
-            .total()
-            .unwrap_or(u32::MAX)
-            .min(u32::from(u16::MAX) - 1) as u16;
-        let (answer, _) = self
-            .admin
-            .execute(AdminCommand::SetQueueCount(most), None)?;
-        if !answer.status.is_success() {
-            let code = answer.status.code();
-            dev_warn!(dev, "no I/O queues: status {code:#x}\n");
-            // Without queues, requests to a disk would wait forever.
-            return if self.shared.is_some() {
-                Err(ENODEV)
-            } else {
-                Ok(())
-            };
-        }
-        let counts = divide(wanted, granted_queues(most, answer.result).into());
-        let shared = self.shared(dev, counts, vectors)?;
-        let link = self.link.clone();
-        let options = QueueOptions {
-            dev,
-            registers: &link.registers,
-            alarm: &link.alarm,
-            vectors,
-            vector: None,
-            name: c"",
-            id: 0,
-            entries: self.entries(),
-        };
-        for (index, pair) in (0..).zip(shared.pairs.iter()) {
-            let vector = if index < counts.default {
-                Some(1 + index)
-            } else {
-                // The set for reads is behind that of the others.
-                let index = index - counts.default;
-                (index < counts.read).then_some(1 + default + index)
-            };
-            let vector = vector.map(|vector| vector.min(vectors.len() - 1));
-            self.create_queue(pair, index as u16 + 1, QueueOptions { vector, ..options })?;
-        }
-        for pair in &shared.pairs {
-            pair.open();
-        }
-        Ok(())
-    }
-
-    /// Creates an I/O queue.
-    fn create_queue(
-        &self,
-        pair: &QueuePair<InFlightIo>,
-        id: u16,
-        options: QueueOptions<'_>,
-    ) -> Result {
-        let (submission, completion) = memalloc_noio(|| {
-            let name = CString::try_from_fmt(fmt!("rnvme{}q{id}", self.instance.number()))?;
-            pair.prepare(&QueueOptions {
-                name: &name,
-                id,
-                ..options
-            })
-        })?;
-        let new = |address| NewQueue {
-            id,
-            entries: options.entries.into(),
-            address,
-        };
-        // At most the number of vectors of a device.
-        let vector = options.vector.map(|vector| vector as u16);
-        for command in [
-            AdminCommand::CreateCompletionQueue(new(completion), vector),
-            AdminCommand::CreateSubmissionQueue(new(submission)),
-        ] {
-            let (answer, _) = self.admin.execute(command, None)?;
-            if !answer.status.is_success() {
-                let code = answer.status.code();
-                dev_err!(
-                    options.dev,
-                    "queue {id} was not created: status {code:#x}\n"
-                );
-                return Err(EIO);
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns the number of entries of an I/O queue: 2 to 4095.
-    fn entries(&self) -> u16 {
-        let most = self.link.registers.queue_entries();
-        most.min(params::queue_entries().into()) as u16
-    }
-
-    /// Returns what the namespaces share, which is made when the number of queues is known.
-    fn shared(
-        &mut self,
-        dev: &pci::Device<Core<'_>>,
-        counts: QueueCounts,
-        vectors: &IrqVectors,
-    ) -> Result<Arc<Shared>> {
-        if let (Some(shared), Some(tags)) = (&self.shared, &self.tags) {
-            if tags.queue_counts() != counts {
-                dev_err!(
-                    dev,
-                    "the controller does not have as many queues any more\n"
-                );
-                return Err(ENODEV);
-            }
-            return Ok(shared.clone());
-        }
-        let (count, depth) = (counts.total().ok_or(EINVAL)?, self.entries() - 1);
-        let queues = count as usize;
-        let mut pairs = KVec::with_capacity(queues, GFP_KERNEL)?;
-        for _ in 0..count {
-            let pair = QueuePair::new()?;
-            self.link.add(pair.clone())?;
-            pairs.push_within_capacity(pair)?;
-        }
-        let delays = self.identity.as_ref().map_or([0; 3], |it| it.retry_delays);
-        let shared = Arc::new(
-            Shared {
-                link: self.link.clone(),
-                admin: self.admin.clone(),
-                pairs,
-                pools: Pools::new(
-                    dev.as_ref(),
-                    (queues * SHORT_LISTS).min(MOST_LISTS),
-                    (queues * LIST_PAGES).min(MOST_LISTS),
-                )?,
-                has_sgl: self.identity.is_some_and(|it| it.has_sgl),
-                retry_delays: delays
-                    .map(|delay| Delta::from_millis(delay.min(MAX_RETRY_DELAY).into())),
-            },
-            GFP_KERNEL,
-        )?;
-        let options = TagSetOptions {
-            queues: counts,
-            depth: depth.into(),
-            timeout: Some(params::io_timeout()),
-            ..TagSetOptions::default()
-        };
-        let [default, read, ..] = vectors.sets();
-        let map = |count, vectors_of_set, first| -> Result<Option<CpuMap>> {
-            if count == 0 {
-                return Ok(None);
-            }
-            // The vectors serve all CPUs only together.
-            let affinity = |queue| {
-                (count == vectors_of_set)
-                    .then(|| vectors.affinity(first + queue))
-                    .flatten()
-            };
-            CpuMap::new(count, affinity).map(Some)
-        };
-        let maps = CpuMaps {
-            default: map(counts.default, default, 1)?,
-            read: map(counts.read, read, 1 + default)?,
-        };
-        self.tags = Some(TagSet::with_cpu_maps(options, maps, Ok(shared.clone()))?);
-        self.shared = Some(shared.clone());
-        Ok(shared)
     }
 
     /// Stops the controller before it is reset. Requests wait until it is enabled again.
@@ -530,19 +331,5 @@ impl Controller {
         self.admin.set_abort_limit(found.abort_limit);
         self.identity = Some(found);
         Ok(())
-    }
-}
-
-/// Returns how many queues of each kind there are if a controller grants so many, at least one.
-fn divide(wanted: QueueCounts, granted: u32) -> QueueCounts {
-    // One queue is not polled.
-    let poll = wanted.poll.min(granted - 1);
-    let interrupting = granted - poll;
-    let for_reads = u32::from(wanted.read > 0 && interrupting > 1);
-    let default = wanted.default.min(interrupting - for_reads);
-    QueueCounts {
-        default,
-        read: wanted.read.min(interrupting - default),
-        poll,
     }
 }

@@ -45,6 +45,16 @@ pub(crate) enum State {
     Dead,
 }
 
+/// The dispatch of the requests of all disks of a controller.
+pub(crate) trait Dispatch: Send + Sync {
+    /// Has requests wait from now on, also those that are sent again. Waits for the callbacks that
+    /// queue requests, but for no request.
+    fn quiesce(&self);
+
+    /// Lets all requests go on.
+    fn unquiesce(&self);
+}
+
 /// A controller.
 #[pin_data]
 pub(crate) struct Link {
@@ -60,6 +70,22 @@ struct Inner {
     state: State,
     /// The queue pairs that the controller may have.
     queues: KVec<Arc<dyn Queue>>,
+    /// There while the controller can have disks.
+    dispatch: Option<Arc<dyn Dispatch>>,
+}
+
+impl Inner {
+    fn quiesce(&self) {
+        if let Some(dispatch) = &self.dispatch {
+            dispatch.quiesce();
+        }
+    }
+
+    fn unquiesce(&self) {
+        if let Some(dispatch) = &self.dispatch {
+            dispatch.unquiesce();
+        }
+    }
 }
 
 impl Link {
@@ -71,6 +97,7 @@ impl Link {
         let inner = Inner {
             state: State::Starting,
             queues: KVec::new(),
+            dispatch: None,
         };
         pin_init!(Self {
             registers,
@@ -84,6 +111,19 @@ impl Link {
     /// Makes a queue pair one that is stopped with the controller.
     pub(crate) fn add(&self, queue: Arc<dyn Queue>) -> Result {
         Ok(self.inner.lock().queues.push(queue, GFP_KERNEL)?)
+    }
+
+    /// Sets what stops with the controller, or lets go of it.
+    pub(crate) fn set_dispatch(&self, dispatch: Option<Arc<dyn Dispatch>>) {
+        let old = core::mem::replace(&mut self.inner.lock().dispatch, dispatch);
+        if let Some(old) = old {
+            old.unquiesce();
+        }
+    }
+
+    /// Lets requests go on, after the queue pairs were opened.
+    pub(crate) fn unquiesce(&self) {
+        self.inner.lock().unquiesce();
     }
 
     /// Returns whether to log a message that a controller can cause again and again.
@@ -123,6 +163,7 @@ impl Link {
         for queue in inner.queues.iter().filter(|queue| !queue.is_open()) {
             queue.close(Gate::Dead);
         }
+        inner.unquiesce();
     }
 
     /// Stops the controller, whose commands fail from now on.
@@ -183,6 +224,9 @@ impl Link {
 
     /// Stops the controller, and cancels its commands.
     fn stop(&self, inner: &Inner, gate: Gate) {
+        if gate == Gate::Paused {
+            inner.quiesce();
+        }
         for queue in inner.queues.iter() {
             queue.close(gate);
         }
@@ -195,6 +239,9 @@ impl Link {
             }
         }
         self.cancel(inner);
+        if gate == Gate::Dead {
+            inner.unquiesce();
+        }
     }
 
     fn cancel(&self, inner: &Inner) {
@@ -214,6 +261,7 @@ impl Link {
             queue.close(Gate::Dead);
         }
         self.cancel(&inner);
+        inner.unquiesce();
     }
 
     /// Frees the memory of the queues, and their interrupts, after the controller was stopped.

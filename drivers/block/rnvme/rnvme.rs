@@ -17,9 +17,15 @@ mod device;
 
 mod controller;
 
+mod io_queues;
+
+mod queue_counts;
+
 mod namespaces;
 
 mod instance;
+
+mod dispatch;
 
 // From a request to its completion.
 mod io_queue;
