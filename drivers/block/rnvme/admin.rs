@@ -257,6 +257,11 @@ impl AdminQueue {
         Ok(Self { queue, pair })
     }
 
+    /// Returns the tag set, which keeps the module in memory.
+    pub(crate) fn tags(&self) -> &Arc<TagSet<Admin>> {
+        self.queue.tag_set()
+    }
+
     /// Returns the queue pair.
     pub(crate) fn pair(&self) -> &Arc<QueuePair<InFlightAdmin>> {
         &self.pair

@@ -19,24 +19,45 @@ pub(crate) trait ResetRequest: Send + Sync {
     fn request(&self);
 }
 
+/// Why a controller is reset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Reason {
+    /// It has sent too many identifiers of no command.
+    StrayCompletions = 1,
+    /// It says that an internal error persists.
+    PersistentError = 2,
+}
+
+impl Reason {
+    /// Says what has happened.
+    pub(crate) fn message(self) -> &'static str {
+        match self {
+            Self::StrayCompletions => "too many completions had an identifier of no command",
+            Self::PersistentError => "the controller reports an internal error that persists",
+        }
+    }
+}
+
 /// Whether a handler wants the controller to be reset.
 pub(crate) struct Alarm {
-    is_raised: Atomic<bool>,
+    /// A [`Reason`], or 0.
+    reason: Atomic<u32>,
     reset: Arc<dyn ResetRequest>,
 }
 
 impl Alarm {
     pub(crate) fn new(reset: Arc<dyn ResetRequest>) -> Result<Arc<Self>> {
         let this = Self {
-            is_raised: Atomic::new(false),
+            reason: Atomic::new(0),
             reset,
         };
         Ok(Arc::new(this, GFP_KERNEL)?)
     }
 
     /// Has the controller reset. Never sleeps.
-    pub(crate) fn raise(&self) {
-        self.is_raised.store(true, Relaxed);
+    pub(crate) fn raise(&self, reason: Reason) {
+        self.reason.store(reason as u32, Relaxed);
         self.reset.request();
     }
 
@@ -45,12 +66,12 @@ impl Alarm {
         self.reset.request();
     }
 
-    /// Returns whether the alarm was raised since the last call.
-    pub(crate) fn take(&self) -> bool {
-        let is_raised = self.is_raised.load(Relaxed);
-        if is_raised {
-            self.is_raised.store(false, Relaxed);
+    /// Returns why the alarm was raised since the last call, if it was.
+    pub(crate) fn take(&self) -> Option<Reason> {
+        match self.reason.xchg(0, Relaxed) {
+            1 => Some(Reason::StrayCompletions),
+            2 => Some(Reason::PersistentError),
+            _ => None,
         }
-        is_raised
     }
 }

@@ -75,6 +75,12 @@ pub(crate) enum AdminCommand {
     CreateSubmissionQueue(NewQueue),
     /// Set the number of I/O queue pairs, which is at least 1.
     SetQueueCount(u16),
+    /// Set which events the controller reports, as
+    /// [`wanted_events`](super::event::wanted_events) returns them.
+    SetEvents(u32),
+    /// Get the beginning of a log page, of that many bytes: a multiple of 4, at most 4096. This
+    /// clears the event that the page is about.
+    GetLog { page: u8, bytes: u32 },
     /// Abort the command with that identifier in the submission queue of that number. The lowest
     /// bit of the result is 0 if it was aborted.
     Abort { queue: u16, cid: u16 },
@@ -84,11 +90,14 @@ impl AdminCommand {
     /// Returns the entry. `data` is the memory of the command, if it has any.
     pub(crate) fn entry(self, cid: u16, data: DataPointer) -> SqEntry {
         const CREATE_SQ: u8 = 0x01;
+        const GET_LOG: u8 = 0x02;
         const CREATE_CQ: u8 = 0x05;
         const IDENTIFY: u8 = 0x06;
         const ABORT: u8 = 0x08;
         const SET_FEATURES: u8 = 0x09;
         const NUMBER_OF_QUEUES: u32 = 0x07;
+        const ASYNC_EVENTS: u32 = 0x0b;
+        const ALL_NAMESPACES: u32 = u32::MAX;
         match self {
             Self::Identify(what) => {
                 let (cns, nsid) = match what {
@@ -117,6 +126,16 @@ impl AdminCommand {
                 let last = [dwords(NUMBER_OF_QUEUES, counts), 0, 0];
                 entry(SET_FEATURES, cid, 0, data, last)
             }
+            Self::SetEvents(events) => {
+                let last = [dwords(ASYNC_EVENTS, events), 0, 0];
+                entry(SET_FEATURES, cid, 0, data, last)
+            }
+            Self::GetLog { page, bytes } => {
+                // The number of dwords is zero-based.
+                let dwords = (bytes.clamp(4, 4096) / 4 - 1) << 16;
+                let last = [u64::from(dwords | u32::from(page)), 0, 0];
+                entry(GET_LOG, cid, ALL_NAMESPACES, data, last)
+            }
             Self::Abort {
                 queue,
                 cid: aborted,
@@ -138,6 +157,11 @@ impl NewQueue {
         let last = [dwords(u32::from(self.id) | zero_based, flags), 0, 0];
         entry(opcode, cid, 0, memory, last)
     }
+}
+
+/// Returns the entry of Asynchronous Event Request, which completes when there is an event.
+pub(crate) fn event_request(cid: u16) -> SqEntry {
+    entry(0x0c, cid, 0, DataPointer::default(), [0; 3])
 }
 
 /// Returns how many I/O queue pairs there are, from the result of

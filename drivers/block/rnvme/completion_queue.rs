@@ -3,7 +3,10 @@
 //! A completion queue, which the handler of its interrupt has to itself.
 
 use super::{
-    alarm::Alarm,
+    alarm::{
+        Alarm,
+        Reason, //
+    },
     queue_entry::{
         Completion,
         CqEntry, //
@@ -59,6 +62,12 @@ pub(crate) trait Command: InFlight {
     fn cancel(self, guard: &rcu::Guard, again: bool);
 }
 
+/// Takes the completion of a command that has no request.
+pub(crate) trait EventSink: Send + Sync {
+    /// Returns false if the controller has no such command. Called in an interrupt handler.
+    fn complete(&self, completion: Completion) -> bool;
+}
+
 /// The queue, of which the device writes the entries.
 pub(crate) struct CompletionQueue<C: Command> {
     ring: Coherent<[CqEntry]>,
@@ -72,6 +81,7 @@ pub(crate) struct CompletionQueue<C: Command> {
     /// When the first of the last [`MOST_STRAY`] of them was found.
     stray_since: Instant<Monotonic>,
     alarm: Arc<Alarm>,
+    events: Option<Arc<dyn EventSink>>,
 }
 
 /// So many completions with wrong identifiers within a second have the controller reset.
@@ -85,6 +95,7 @@ impl<C: Command> CompletionQueue<C> {
         doorbell: Doorbell,
         table: Completer<C>,
         alarm: Arc<Alarm>,
+        events: Option<Arc<dyn EventSink>>,
     ) -> Result<Self> {
         Ok(Self {
             ring: Coherent::zeroed_slice(dev, entries, GFP_KERNEL)?,
@@ -95,6 +106,7 @@ impl<C: Command> CompletionQueue<C> {
             stray: 0,
             stray_since: Instant::now(),
             alarm,
+            events,
         })
     }
 
@@ -133,7 +145,7 @@ impl<C: Command> CompletionQueue<C> {
             seen += 1;
             match self.table.take(completion.cid) {
                 Some(command) => command.complete(completion, guard, batch),
-                None => self.count_stray(),
+                None => self.without_request(completion),
             }
         }
         if seen > 0 {
@@ -143,14 +155,19 @@ impl<C: Command> CompletionQueue<C> {
         Ok(seen as u32)
     }
 
-    /// Counts a completion whose identifier is that of no command, and has a controller reset that
-    /// sends many.
+    /// Takes a completion whose identifier is that of no request: there is an event; or the
+    /// identifier is that of no command, which is counted. A controller that sends many of these is
+    /// reset.
     #[cold]
-    fn count_stray(&mut self) {
+    fn without_request(&mut self, completion: Completion) {
+        let events = self.events.as_ref();
+        if events.is_some_and(|events| events.complete(completion)) {
+            return;
+        }
         self.stray += 1;
         if self.stray % MOST_STRAY == 0 {
             if self.stray_since.elapsed().as_millis() < 1000 {
-                self.alarm.raise();
+                self.alarm.raise(Reason::StrayCompletions);
             }
             self.stray_since = Instant::now();
         }

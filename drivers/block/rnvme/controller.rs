@@ -13,7 +13,16 @@ use super::{
         ResetRequest, //
     },
     budget::Budget,
-    command::Identify,
+    command::{
+        AdminCommand,
+        Identify, //
+    },
+    completion_queue::EventSink,
+    event::wanted_events,
+    events::{
+        Events,
+        Sink, //
+    },
     identify::{
         controller,
         nvm_limits::NvmLimits, //
@@ -77,6 +86,8 @@ pub(crate) struct Controller {
     /// First: removing a disk needs all that follows.
     namespaces: Option<Arc<Namespaces>>,
     io_queues: IoQueues,
+    events: Arc<Events>,
+    sink: Arc<dyn EventSink>,
     admin: Arc<AdminQueue>,
     link: Arc<Link>,
     dma: Arc<DmaDevice>,
@@ -98,9 +109,12 @@ impl Controller {
         let dma = DmaDevice::new(dev.as_ref())?;
         let admin = Arc::new(AdminQueue::new(link.clone(), dma.clone())?, GFP_KERNEL)?;
         link.add(admin.pair().clone())?;
+        let events = Events::new(link.clone(), admin.clone())?;
         let mut this = Self {
             namespaces: None,
             io_queues: IoQueues::new(link.clone(), admin.clone()),
+            sink: Arc::new(Sink(events.clone()), GFP_KERNEL)?,
+            events,
             admin,
             link,
             dma,
@@ -135,6 +149,7 @@ impl Controller {
             version: self.link.registers.version()?,
         })?;
         namespaces.scan();
+        self.events.set_namespaces(Some(namespaces.clone()));
         self.namespaces = Some(namespaces);
         Ok(())
     }
@@ -160,11 +175,8 @@ impl Controller {
 
     /// Resets a controller that has failed.
     pub(crate) fn reset_if_failed(&mut self, dev: &pci::Device<Core<'_>>) {
-        if self.link.alarm.take() && self.link.state() == State::Live {
-            dev_err!(
-                dev,
-                "too many completions had an identifier of no command\n"
-            );
+        if let (Some(reason), State::Live) = (self.link.alarm.take(), self.link.state()) {
+            dev_err!(dev, "{}\n", reason.message());
             self.link.pause();
         }
         if self.link.state() != State::Resetting {
@@ -189,7 +201,9 @@ impl Controller {
             .start(dev)
             .and_then(|()| self.go_live())
             .and_then(|()| self.look_for_namespaces(dev));
-        if result.is_err() {
+        if result.is_ok() {
+            self.events.ask();
+        } else {
             self.link.fail();
             self.release(dev);
         }
@@ -207,6 +221,7 @@ impl Controller {
             dev,
             registers: &self.link.registers,
             alarm: &self.link.alarm,
+            events: Some(&self.sink),
             vectors: &vectors,
             vector: Some(0),
             name: c"rnvme_admin",
@@ -227,7 +242,20 @@ impl Controller {
             instance: self.instance.number(),
             has_sgl: self.identity.is_some_and(|it| it.has_sgl),
             retry_delays: self.identity.map_or([0; 3], |it| it.retry_delays),
-        })
+        })?;
+        self.set_events(dev)
+    }
+
+    /// Says which events the controller is to report. It may report fewer.
+    fn set_events(&self, dev: &pci::Device<Core<'_>>) -> Result {
+        let offered = self.identity.map_or(0, |identity| identity.optional_events);
+        let command = AdminCommand::SetEvents(wanted_events(offered));
+        let (answer, _) = self.admin.execute(command, None)?;
+        if !answer.status.is_success() {
+            let code = answer.status.code();
+            dev_warn!(dev, "not all events are reported: status {code:#x}\n");
+        }
+        Ok(())
     }
 
     /// Allocates interrupt vectors: one for the admin queue, and one for each CPU in each set of
@@ -262,6 +290,7 @@ impl Controller {
             // Their requests end at once.
             self.link.fail();
         }
+        self.events.set_namespaces(None);
         if let Some(namespaces) = self.namespaces.take() {
             namespaces.remove();
         }
@@ -289,6 +318,7 @@ impl Controller {
         // That it says to have stopped is no proof.
         pci::bus_master::clear(dev);
         self.link.free();
+        self.events.forget();
         if let Some(vectors) = self.vectors.take() {
             if let Err(error) = IrqVectors::free(vectors, dev) {
                 dev_err!(dev, "the interrupts are not free: {error:?}\n");

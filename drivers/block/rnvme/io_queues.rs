@@ -143,6 +143,7 @@ impl IoQueues {
             dev,
             registers: &link.registers,
             alarm: &link.alarm,
+            events: None,
             vectors,
             vector: None,
             name: c"",

@@ -7,7 +7,8 @@ use super::{
     alarm::Alarm,
     completion_queue::{
         Command,
-        CompletionQueue, //
+        CompletionQueue,
+        EventSink, //
     },
     queue_entry::SqEntry,
     registers::Side, //
@@ -135,6 +136,16 @@ impl<C: Command> Submission<C> {
         })
     }
 
+    /// Writes the entry of a command that has no request.
+    fn push(&mut self, entry: SqEntry) {
+        let at = self.tail;
+        let slots = (&self.ring).as_view().as_sys_mem();
+        if let Ok(slot) = (|| Ok::<_, Error>(io_project!(slots, [try: at])))() {
+            write(slot, entry);
+            self.tail = if at + 1 == self.ring.len() { 0 } else { at + 1 };
+        }
+    }
+
     /// Tells the controller of the commands that were pushed.
     #[inline]
     pub(crate) fn announce(&mut self, guard: &rcu::Guard) {
@@ -152,6 +163,8 @@ pub(crate) struct QueueOptions<'a> {
     pub(crate) dev: &'a pci::Device<Bound>,
     pub(crate) registers: &'a Registers,
     pub(crate) alarm: &'a Arc<Alarm>,
+    /// What takes the completion of a command that has no request.
+    pub(crate) events: Option<&'a Arc<dyn EventSink>>,
     pub(crate) vectors: &'a Arc<IrqVectors>,
     /// The interrupt vector; [`None`] for queues that are polled.
     pub(crate) vector: Option<u32>,
@@ -225,7 +238,8 @@ impl<C: Command> QueuePair<C> {
         };
         let doorbell = with.registers.doorbell(with.id, Side::Completion)?;
         let alarm = with.alarm.clone();
-        let completion = CompletionQueue::new(dev, entries, doorbell, completer, alarm)?;
+        let events = with.events.cloned();
+        let completion = CompletionQueue::new(dev, entries, doorbell, completer, alarm, events)?;
         let addresses = (submission.ring.dma_address(), completion.address());
         let old = self.submission.lock().replace(submission);
         drop(old);
@@ -283,6 +297,26 @@ impl<C: Command> QueuePair<C> {
         room.put(command, entry);
         submission.announce(guard);
         Ok(())
+    }
+
+    /// Sends a command that has no request, unless there is none or the queue pair is not open.
+    /// `entry` is called with the submission queue locked.
+    ///
+    /// The caller knows that there is room for it.
+    pub(crate) fn submit_without_request(
+        &self,
+        guard: &rcu::Guard,
+        entry: impl FnOnce() -> Option<SqEntry>,
+    ) {
+        self.with_submission(|submission| {
+            if !submission.is_open {
+                return;
+            }
+            if let Some(entry) = entry() {
+                submission.push(entry);
+                submission.announce(guard);
+            }
+        });
     }
 
     /// Tells the controller of all commands that it does not know of.

@@ -21,6 +21,8 @@ mod io_queues;
 
 mod queue_counts;
 
+mod events;
+
 mod namespaces;
 
 mod instance;
@@ -62,6 +64,8 @@ mod prp;
 mod data_pointer;
 
 mod queue_entry;
+
+mod event;
 
 #[allow(dead_code)] // Not all of it is used yet.
 mod identify;

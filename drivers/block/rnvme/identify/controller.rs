@@ -44,6 +44,8 @@ pub(crate) struct Controller {
     pub(crate) has_sgl: bool,
     /// How many commands may be aborted at once.
     pub(crate) abort_limit: u32,
+    /// Which optional events there are: the field OAES.
+    pub(crate) optional_events: u32,
     /// How long to wait before a retry, for each value of the status field CRD but 0, in
     /// milliseconds.
     pub(crate) retry_delays: [u32; 3],
@@ -92,6 +94,7 @@ impl Controller {
             // With addresses and lengths of any alignment, or of 4 bytes, as all of a disk are.
             has_sgl: matches!(le32::<536>(data) & 0b11, 0b01 | 0b10),
             abort_limit: u32::from(byte::<258>(data)) + 1,
+            optional_events: le32::<92>(data),
             retry_delays: [
                 delay(le16::<128>(data)),
                 delay(le16::<130>(data)),

@@ -109,6 +109,19 @@ proptest! {
     }
 
     #[test]
+    fn events(cid: u16, data in pointers(), wanted: u32, page: u8, dwords in 1..=1024u32) {
+        let entry = AdminCommand::SetEvents(wanted).entry(cid, DataPointer::default());
+        let rest: [(usize, &[u8]); 2] = [(40, &[0xb]), (44, &wanted.to_le_bytes())];
+        prop_assert_eq!(in_memory(&entry), expected(9, cid, 0, DataPointer::default(), &rest));
+        let entry = AdminCommand::GetLog { page, bytes: 4 * dwords }.entry(cid, data);
+        let zero_based = ((dwords - 1) as u16).to_le_bytes();
+        let rest: [(usize, &[u8]); 2] = [(40, &[page]), (42, &zero_based)];
+        prop_assert_eq!(in_memory(&entry), expected(2, cid, u32::MAX, data, &rest));
+        let entry = event_request(cid);
+        prop_assert_eq!(in_memory(&entry), expected(0xc, cid, 0, DataPointer::default(), &[]));
+    }
+
+    #[test]
     fn reads_and_writes(cid: u16, nsid: u32, data in pointers(), first: u64, count in 1..=1u32 << 16) {
         let blocks = Blocks { first, count };
         let zero_based = ((count - 1) as u16).to_le_bytes();

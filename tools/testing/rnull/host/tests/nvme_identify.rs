@@ -138,6 +138,7 @@ fn a_usual_controller() {
         (77, &[5]),
         (78, &[0x34, 0x12]),
         (88, &[0x41, 0x42, 0x0f, 0]),
+        (92, &[0, 3, 0, 0]),
         (128, &[1, 0, 2, 0, 0xff, 0xff]),
         (258, &[3]),
         (512, &[0x66, 0x44]),
@@ -162,6 +163,7 @@ fn a_usual_controller() {
         (4, 1001)
     );
     assert_eq!(controller.retry_delays, [100, 200, 6_553_500]);
+    assert_eq!(controller.optional_events, 0x300);
     assert_eq!(Controller::parse(&data, 7, 4), None);
     assert_eq!(Controller::parse(&data, 6, 5), None);
     assert_eq!(Controller::parse(&data, 5, 4), None);
