@@ -75,6 +75,10 @@ pub(crate) enum AdminCommand {
     CreateSubmissionQueue(NewQueue),
     /// Set the number of I/O queue pairs, which is at least 1.
     SetQueueCount(u16),
+    /// Delete the submission queue of that number.
+    DeleteSubmissionQueue(u16),
+    /// Delete the completion queue of that number, which has no submission queue any more.
+    DeleteCompletionQueue(u16),
     /// Set which events the controller reports, as
     /// [`wanted_events`](super::event::wanted_events) returns them.
     SetEvents(u32),
@@ -89,8 +93,10 @@ pub(crate) enum AdminCommand {
 impl AdminCommand {
     /// Returns the entry. `data` is the memory of the command, if it has any.
     pub(crate) fn entry(self, cid: u16, data: DataPointer) -> SqEntry {
+        const DELETE_SQ: u8 = 0x00;
         const CREATE_SQ: u8 = 0x01;
         const GET_LOG: u8 = 0x02;
+        const DELETE_CQ: u8 = 0x04;
         const CREATE_CQ: u8 = 0x05;
         const IDENTIFY: u8 = 0x06;
         const ABORT: u8 = 0x08;
@@ -125,6 +131,12 @@ impl AdminCommand {
                 let counts = zero_based << 16 | zero_based;
                 let last = [dwords(NUMBER_OF_QUEUES, counts), 0, 0];
                 entry(SET_FEATURES, cid, 0, data, last)
+            }
+            Self::DeleteSubmissionQueue(queue) => {
+                entry(DELETE_SQ, cid, 0, data, [queue.into(), 0, 0])
+            }
+            Self::DeleteCompletionQueue(queue) => {
+                entry(DELETE_CQ, cid, 0, data, [queue.into(), 0, 0])
             }
             Self::SetEvents(events) => {
                 let last = [dwords(ASYNC_EVENTS, events), 0, 0];

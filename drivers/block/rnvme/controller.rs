@@ -296,11 +296,14 @@ impl Controller {
         }
     }
 
-    /// Tells the controller that it will lose its power, and frees what it uses.
+    /// Lets the controller do the requests that it has, tells it that it will lose its power, and
+    /// frees what it uses.
     pub(crate) fn shut_down(&mut self, dev: &pci::Device<Core<'_>>) {
         self.link.retire();
-        if self.vectors.is_some() {
+        if self.vectors.is_some() && self.link.registers.check_alive().is_ok() {
+            self.link.drain(params::io_timeout());
             let limit = Delta::from_millis(MAX_SHUTDOWN_TIMEOUT.into());
+            self.io_queues.delete(limit);
             let shutdown = self
                 .link
                 .registers

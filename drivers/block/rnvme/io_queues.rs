@@ -44,7 +44,11 @@ use kernel::{
     prelude::*,
     str::CString,
     sync::Arc,
-    time::Delta, //
+    time::{
+        Delta,
+        Instant,
+        Monotonic, //
+    },
 };
 
 /// How many short lists there are for each I/O queue. A request that gets none is sent again later.
@@ -291,6 +295,27 @@ impl IoQueues {
             first: counts,
         };
         Ok(self.made.insert(made).clone())
+    }
+
+    /// Deletes the queues, as the specification asks for before a shutdown. A controller that needs
+    /// longer for that than `limit` is shut down nevertheless.
+    pub(crate) fn delete(&self, limit: Delta) {
+        let begin = Instant::<Monotonic>::now();
+        let Some(made) = &self.made else {
+            return;
+        };
+        // Not more than 16 bits can count.
+        let count = made.tags.queue_counts().total().unwrap_or(0) as u16;
+        for queue in 1..=count {
+            for command in [
+                AdminCommand::DeleteSubmissionQueue(queue),
+                AdminCommand::DeleteCompletionQueue(queue),
+            ] {
+                if begin.elapsed() > limit || self.admin.execute(command, None).is_err() {
+                    return;
+                }
+            }
+        }
     }
 }
 

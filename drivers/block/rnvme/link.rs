@@ -88,6 +88,9 @@ impl Inner {
     }
 }
 
+/// How often to look whether a controller has done all requests.
+const INTERVAL: Delta = Delta::from_millis(2);
+
 impl Link {
     pub(crate) fn new(
         registers: Registers,
@@ -124,6 +127,23 @@ impl Link {
     /// Lets requests go on, after the queue pairs were opened.
     pub(crate) fn unquiesce(&self) {
         self.inner.lock().unquiesce();
+    }
+
+    /// Has new requests wait, and gives the controller some time for those that it has.
+    pub(crate) fn drain(&self, limit: Delta) {
+        self.inner.lock().quiesce();
+        // The lock is not held all the time, since a request that times out needs it.
+        let is_idle = || self.inner.lock().queues.iter().all(|queue| queue.is_idle());
+        let waited = Budget::uninterrupted(limit).wait(
+            limit,
+            INTERVAL,
+            || self.registers.check_alive().map(|()| is_idle()),
+            |is_idle| *is_idle,
+        );
+        if let Err(error) = waited {
+            let dev = self.registers.device();
+            dev_warn!(dev, "not all requests have ended: {error:?}\n");
+        }
     }
 
     /// Returns whether to log a message that a controller can cause again and again.

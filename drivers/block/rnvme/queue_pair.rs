@@ -383,6 +383,9 @@ pub(crate) trait Queue: Send + Sync {
     /// Returns whether the controller gets requests.
     fn is_open(&self) -> bool;
 
+    /// Returns whether the controller has no request. Looks at a queue that is polled.
+    fn is_idle(&self) -> bool;
+
     /// Returns how many completions had an identifier of no command. May sleep.
     fn stray(&self) -> u64;
 }
@@ -411,6 +414,12 @@ impl<C: Command> Queue for QueuePair<C> {
 
     fn is_open(&self) -> bool {
         self.gate() == Gate::Open
+    }
+
+    fn is_idle(&self) -> bool {
+        self.poll(&mut IoCompletionBatch::new());
+        self.with_submission(|submission| submission.table.table().count() == 0)
+            .unwrap_or(true)
     }
 
     fn stray(&self) -> u64 {

@@ -101,6 +101,18 @@ proptest! {
     }
 
     #[test]
+    fn queues_are_deleted(cid: u16, id: u16) {
+        for (command, opcode) in [
+            (AdminCommand::DeleteSubmissionQueue(id), 0),
+            (AdminCommand::DeleteCompletionQueue(id), 4),
+        ] {
+            let entry = command.entry(cid, Prps::default());
+            let rest: [(usize, &[u8]); 1] = [(40, &id.to_le_bytes())];
+            prop_assert_eq!(in_memory(&entry), expected(opcode, cid, 0, Prps::default(), &rest));
+        }
+    }
+
+    #[test]
     fn commands_are_aborted(cid: u16, queue: u16, aborted: u16) {
         let command = AdminCommand::Abort { queue, cid: aborted };
         let rest: [(usize, &[u8]); 2] = [(40, &queue.to_le_bytes()), (42, &aborted.to_le_bytes())];
