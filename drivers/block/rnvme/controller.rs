@@ -206,6 +206,9 @@ impl Controller {
         } else {
             self.link.fail();
             self.release(dev);
+            if let Some(namespaces) = &self.namespaces {
+                namespaces.mark_dead();
+            }
         }
         result
     }
@@ -287,8 +290,11 @@ impl Controller {
     pub(crate) fn remove_disks(&mut self) {
         self.link.retire();
         if self.link.registers.check_alive().is_err() {
-            // Their requests end at once.
+            // Their requests end at once, and nothing is written back.
             self.link.fail();
+            if let Some(namespaces) = &self.namespaces {
+                namespaces.mark_dead();
+            }
         }
         self.events.set_namespaces(None);
         if let Some(namespaces) = self.namespaces.take() {

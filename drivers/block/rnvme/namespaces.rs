@@ -85,6 +85,7 @@ struct Entry {
     /// The number in the name of the disk.
     number: u32,
     found: namespace::Namespace,
+    identifiers: Identifiers,
     disk: GenDisk<Io>,
 }
 
@@ -132,6 +133,13 @@ impl Namespaces {
         let _ = workqueue::system_long().enqueue(self.clone());
     }
 
+    /// Marks all disks as dead, after the controller was given up.
+    pub(crate) fn mark_dead(&self) {
+        for entry in self.entries.lock().iter().flatten() {
+            let _ = entry.disk.mark_dead();
+        }
+    }
+
     /// Removes all disks. There are none from now on.
     ///
     /// Waits for the requests, and for a worker that makes disks. The controller was retired
@@ -155,10 +163,12 @@ impl Namespaces {
         let (completion, answer) = self.source.admin.identify(what)?;
         if !completion.status.is_success() {
             let code = completion.status.code();
-            dev_warn!(
-                self.link().registers.device(),
-                "{what:?} failed: status {code:#x}\n"
-            );
+            if self.link().may_log() {
+                dev_warn!(
+                    self.link().registers.device(),
+                    "{what:?} failed: status {code:#x}\n"
+                );
+            }
             return Ok(None);
         }
         Ok(answer)
@@ -222,25 +232,32 @@ impl Namespaces {
             Ok(found) => found,
             Err(unusable) => {
                 let reason = unusable.reason();
-                dev_info!(dev, "namespace {nsid} is not usable: {reason}\n");
+                if self.link().may_log() {
+                    dev_info!(dev, "namespace {nsid} is not usable: {reason}\n");
+                }
                 if let Some(old) = old {
                     remove(entries, old);
                 }
                 return Ok(());
             }
         };
+        let identifiers = self.identifiers(nsid)?;
         if let Some(at) = old {
             let entry = &mut entries[at];
-            if entry.found.differs_in_capacity_only(&found) {
+            if entry.identifiers != identifiers {
+                dev_info!(dev, "namespace {nsid} is another one now\n");
+                remove(entries, at);
+            } else if entry.found.differs_in_capacity_only(&found) {
                 if entry.found.sectors != found.sectors {
                     dev_info!(dev, "namespace {nsid} has {} sectors now\n", found.sectors);
                     entry.disk.set_capacity(Sectors(found.sectors))?;
                     entry.found = found;
                 }
                 return Ok(());
+            } else {
+                dev_info!(dev, "namespace {nsid} has another format now\n");
+                remove(entries, at);
             }
-            dev_info!(dev, "namespace {nsid} has another format now\n");
-            remove(entries, at);
         }
         dev_info!(
             dev,
@@ -248,8 +265,11 @@ impl Namespaces {
             found.sectors,
             1u32 << found.block_shift
         );
-        self.log_identifiers(nsid)?;
-        match self.add(entries, nsid, found) {
+        if let Some(uuid) = identifiers.uuid {
+            let uuid = u128::from_be_bytes(uuid);
+            dev_info!(dev, "namespace {nsid}: uuid {uuid:032x}\n");
+        }
+        match self.add(entries, nsid, found, identifiers) {
             Ok(entry) => entries.push(entry, GFP_KERNEL)?,
             // The others may be usable.
             Err(error) => dev_err!(dev, "namespace {nsid} has no disk: {error:?}\n"),
@@ -257,24 +277,26 @@ impl Namespaces {
         Ok(())
     }
 
-    fn log_identifiers(&self, nsid: u32) -> Result {
+    /// Asks for the identifiers of a namespace.
+    fn identifiers(&self, nsid: u32) -> Result<Identifiers> {
         // Older controllers do not know the question.
         if !self.source.version.is_at_least(1, 3) {
-            return Ok(());
+            return Ok(Identifiers::default());
         }
         let Some(answer) = self.ask(Identify::Descriptors(nsid))? else {
-            return Ok(());
+            return Ok(Identifiers::default());
         };
-        if let Some(uuid) = Identifiers::parse(answer.first_chunk().ok_or(EIO)?).uuid {
-            let uuid = u128::from_be_bytes(uuid);
-            let dev = self.link().registers.device();
-            dev_info!(dev, "namespace {nsid}: uuid {uuid:032x}\n");
-        }
-        Ok(())
+        Ok(Identifiers::parse(answer.first_chunk().ok_or(EIO)?))
     }
 
     /// Makes a disk with the lowest number that is free.
-    fn add(&self, entries: &[Entry], nsid: u32, found: namespace::Namespace) -> Result<Entry> {
+    fn add(
+        &self,
+        entries: &[Entry],
+        nsid: u32,
+        found: namespace::Namespace,
+        identifiers: Identifiers,
+    ) -> Result<Entry> {
         let Source {
             shared,
             tags,
@@ -305,6 +327,7 @@ impl Namespaces {
             nsid,
             number,
             found,
+            identifiers,
             disk,
         })
     }
