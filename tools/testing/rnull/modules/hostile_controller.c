@@ -21,9 +21,23 @@
 #define LATER		512		/* Commands that wait. */
 #define REMEMBERED	64
 #define GHOSTS		32
+#define EVENT_REQUESTS	4		/* AERL says so. */
+#define NAMESPACES_CHANGED	(2 | NVME_LOG_CHANGED_NS << 16)
 
 unsigned long done;
 module_param(done, ulong, 0400);
+
+/* What a test changes: which namespaces there are, as bits; their size; who they are. */
+static unsigned int attached = (1 << NAMESPACES) - 1;
+module_param(attached, uint, 0600);
+static unsigned long disk_bytes = DISK_BYTES;
+module_param(disk_bytes, ulong, 0600);
+static unsigned int identity;
+module_param(identity, uint, 0600);
+
+/* An event that a test reports: the result of the command. */
+static unsigned int event;
+module_param(event, uint, 0600);
 
 struct submission {
 	bool exists;
@@ -67,6 +81,13 @@ static unsigned int waiters;
 static u8 *disks[NAMESPACES];
 static u8 *buffer, *scratch;
 static u32 configuration, status;
+/* The identifiers of commands that complete when there is an event; which events are reported. */
+static u16 event_requests[EVENT_REQUESTS];
+static unsigned int event_count;
+static u32 wanted_events;
+static bool is_change_reported, is_change_pending;
+static unsigned int known_attached, known_identity;
+static unsigned long known_bytes;
 static bool is_gone, is_failed;
 static u64 back_at;
 
@@ -94,6 +115,10 @@ static void forget_all(void)
 	memset(cq, 0, sizeof(cq));
 	memset(waiting, 0, sizeof(waiting));
 	waiters = 0;
+	event_count = 0;
+	wanted_events = 0;
+	is_change_reported = false;
+	is_change_pending = false;
 	for (at = 0x1000; at + 4 <= bar_size && at < 0x1000 + 8 * QUEUES; at += 4)
 		put(at, 0);
 }
@@ -170,6 +195,8 @@ static void lie_about_entries(unsigned int id, u32 where, u16 cid)
 		post(id, random64(), where, sq[id].cids[chance(REMEMBERED)], 0);
 	if (lie(LIE_other_queue))
 		post(some_queue(), random64(), where, cid, 0);
+	if (lie(LIE_event_stray))
+		post(0, random64(), where, sq[0].entries - 1, chance(2) ? 0 : random64());
 	id = some_queue();
 	queue = &cq[id];
 	if (!queue->exists)
@@ -405,7 +432,8 @@ static void identify_controller(struct nvme_id_ctrl *id)
 	id->cntlid = cpu_to_le16(1);
 	id->ver = cpu_to_le32(NVME_VS(1, 4, 0));
 	id->acl = 3;
-	id->aerl = 3;
+	id->aerl = EVENT_REQUESTS - 1;
+	id->oaes = cpu_to_le32(NVME_AEN_CFG_NS_ATTR | NVME_AEN_CFG_FW_ACT);
 	id->sqes = 0x66;
 	id->cqes = 0x44;
 	id->nn = cpu_to_le32(NAMESPACES);
@@ -414,11 +442,16 @@ static void identify_controller(struct nvme_id_ctrl *id)
 	id->sgls = cpu_to_le32(chance(2));
 }
 
+static bool is_attached(u32 nsid)
+{
+	return nsid && nsid <= NAMESPACES && known_attached & 1 << (nsid - 1);
+}
+
 static void identify_namespace(struct nvme_id_ns *id, u32 nsid)
 {
-	if (!nsid || nsid > NAMESPACES)
+	if (!is_attached(nsid))
 		return;
-	id->nsze = cpu_to_le64(DISK_BYTES >> formats[nsid - 1]);
+	id->nsze = cpu_to_le64(known_bytes >> formats[nsid - 1]);
 	id->ncap = id->nsze;
 	id->nuse = id->nsze;
 	id->nlbaf = 1;
@@ -450,12 +483,13 @@ static u16 identify(struct nvme_command *command)
 		break;
 	case NVME_ID_CNS_NS_ACTIVE_LIST:
 		for (i = nsid + 1; i <= NAMESPACES && i; i++)
-			((__le32 *)buffer)[n++] = cpu_to_le32(i);
+			if (is_attached(i))
+				((__le32 *)buffer)[n++] = cpu_to_le32(i);
 		break;
 	case NVME_ID_CNS_NS_DESC_LIST:
 		buffer[0] = NVME_NIDT_UUID;
 		buffer[1] = NVME_NIDT_UUID_LEN;
-		memset(buffer + 4, nsid, NVME_NIDT_UUID_LEN);
+		memset(buffer + 4, nsid + known_identity, NVME_NIDT_UUID_LEN);
 		break;
 	default:
 		return NVME_SC_INVALID_FIELD | NVME_STATUS_DNR;
@@ -470,6 +504,10 @@ static u16 set_features(struct nvme_command *command, u32 *result)
 {
 	u32 asked = le32_to_cpu(command->features.dword11), most;
 
+	if (le32_to_cpu(command->features.fid) == NVME_FEAT_ASYNC_EVENT) {
+		wanted_events = asked;
+		return 0;
+	}
 	if (le32_to_cpu(command->features.fid) != NVME_FEAT_NUM_QUEUES)
 		return NVME_SC_INVALID_FIELD | NVME_STATUS_DNR;
 	if (lie(LIE_no_queues))
@@ -537,6 +575,88 @@ static u16 delete_queue(struct nvme_command *command)
 	return 0;
 }
 
+/* Completes a command that waits for events, if there is one. */
+static bool report(u32 result, u16 code)
+{
+	if (!event_count)
+		return false;
+	return post(0, result, 0, event_requests[--event_count], code);
+}
+
+/* Returns false if there is no answer yet. */
+static bool add_event_request(struct nvme_command *command, u16 *code, u32 *result)
+{
+	if (lie(LIE_event_flood)) {
+		*result = chance(2) ? NAMESPACES_CHANGED : random64();
+		return true;
+	}
+	if (lie(LIE_event_fails)) {
+		*code = NVME_SC_ASYNC_LIMIT;
+		return true;
+	}
+	if (event_count == EVENT_REQUESTS) {
+		fault("too many requests for events", event_count);
+		return true;
+	}
+	event_requests[event_count++] = command->common.command_id;
+	return false;
+}
+
+/* An event of changed namespaces is reported once, until its page is read. */
+static void watch_changes(void)
+{
+	unsigned int now = READ_ONCE(attached), who = READ_ONCE(identity);
+	unsigned int result = READ_ONCE(event);
+	unsigned long bytes = min(READ_ONCE(disk_bytes), DISK_BYTES);
+
+	if (now != known_attached || who != known_identity || bytes != known_bytes) {
+		known_attached = now;
+		known_identity = who;
+		known_bytes = bytes;
+		is_change_pending = wanted_events & NVME_AEN_CFG_NS_ATTR;
+	}
+	if (is_change_pending && !is_change_reported && report(NAMESPACES_CHANGED, 0)) {
+		is_change_pending = false;
+		is_change_reported = true;
+	}
+	if (result && report(result, 0))
+		WRITE_ONCE(event, 0);
+}
+
+static u16 get_log(struct nvme_command *command)
+{
+	size_t len = (le16_to_cpu(command->get_log_page.numdl) + 1UL) * 4;
+
+	if (len > PAGE_BYTES)
+		return NVME_SC_INVALID_FIELD | NVME_STATUS_DNR;
+	memset(buffer, 0, PAGE_BYTES);
+	if (command->get_log_page.lid == NVME_LOG_CHANGED_NS) {
+		*(__le32 *)buffer = cpu_to_le32(~0);
+		is_change_reported = false;
+	}
+	return transfer(command, buffer, len, true) ? NVME_SC_DATA_XFER_ERROR : 0;
+}
+
+/* Ends a command that waits, if it is there. Bit 0 of the result says that it was not. */
+static u32 abort_command(struct nvme_command *command)
+{
+	u16 queue = le16_to_cpu(command->abort.sqid), cid = command->abort.cid;
+	unsigned int i;
+
+	for (i = 0; i < LATER; i++) {
+		struct later *it = &waiting[i];
+
+		if (it->is_used && !it->is_done && it->queue == queue &&
+		    it->command.common.command_id == cid) {
+			it->is_done = true;
+			it->status = NVME_SC_ABORT_REQ;
+			it->due = 0;
+			return 0;
+		}
+	}
+	return 1;
+}
+
 /* Returns false if there is no answer yet. */
 static bool serve_admin(struct nvme_command *command, u16 *code, u32 *result)
 {
@@ -561,11 +681,19 @@ static bool serve_admin(struct nvme_command *command, u16 *code, u32 *result)
 	case nvme_admin_delete_sq:
 		*code = delete_queue(command);
 		break;
+	case nvme_admin_get_log_page:
+		*code = get_log(command);
+		break;
 	case nvme_admin_abort_cmd:
-		*result = 1; /* It was not aborted. */
+		if (lie(LIE_abort)) {
+			*result = random64();
+			*code = chance(2) ? 0 : random64();
+		} else {
+			*result = abort_command(command);
+		}
 		break;
 	case nvme_admin_async_event:
-		return false;
+		return add_event_request(command, code, result);
 	default:
 		*code = NVME_SC_INVALID_OPCODE | NVME_STATUS_DNR;
 	}
@@ -831,6 +959,7 @@ bool poll_controller(void)
 		busy |= serve_queue(i);
 	}
 	serve_waiting();
+	watch_changes();
 	if (lie(LIE_irq_none))
 		raise_interrupt();
 	if (lie(LIE_irq_storm))

@@ -19,6 +19,11 @@ LIE(late)
 LIE(status)
 LIE(retry)
 LIE(reserved)
+/* Events, commands that are aborted. */
+LIE(event_flood)
+LIE(event_stray)
+LIE(event_fails)
+LIE(abort)
 /* Interrupts. */
 LIE(irq_none)
 LIE(irq_storm)
