@@ -128,7 +128,7 @@ fio_verify() {
 fio_load() {
 	fio_disk=/dev/$1
 	shift
-	exec fio --name=load --filename="$fio_disk" --bs=4k --direct=1 --ioengine=libaio \
+	exec fio --name=load --filename="$fio_disk" --allow_file_create=0 --bs=4k --direct=1 --ioengine=libaio \
 		--iodepth=16 --rw=randread --size=4M --time_based --runtime=60 --thread \
 		--group_reporting --minimal "$@" >/dev/null 2>&1
 }
