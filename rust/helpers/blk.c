@@ -6,6 +6,7 @@
 
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
+#include <linux/compat.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/module.h>
@@ -396,7 +397,19 @@ rust_helper_blk_add_disk(struct device *parent, struct gendisk *disk,
 	return add.error;
 }
 
-/* rust/kernel/block/bdev.rs repeats these numbers. */
+/*
+ * Converts the argument of an ioctl of a task with a 32-bit ABI to an address. Without
+ * CONFIG_COMPAT there are no such tasks.
+ */
+__rust_helper unsigned long rust_helper_blk_compat_ptr(unsigned long arg)
+{
+#ifdef CONFIG_COMPAT
+	arg = (unsigned long)compat_ptr(arg);
+#endif
+	return arg;
+}
+
+/* rust/kernel/block/{bdev,gendisk/operations}.rs repeat these numbers. */
 static_assert((__force unsigned int)BLK_OPEN_READ == 1);
 static_assert((__force unsigned int)(BLK_OPEN_READ | BLK_OPEN_WRITE) == 3);
 

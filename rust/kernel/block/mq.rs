@@ -58,7 +58,8 @@
 //! * A driver makes requests of its own for a [`PassthroughQueue`], a request queue without a disk.
 //!   What is said of a disk holds for that, too. Such a request is a [`Passthrough`], which becomes
 //!   an [`IdleRequest`] by `execute`. When the driver has ended it, it is not freed, but is the
-//!   task's again, as an [`Executed`]. One that is executed by `execute_nowait` is freed.
+//!   task's again, as an [`Executed`]. With a [`DiskAccess`], it can be one of a disk. One that is
+//!   executed by `execute_nowait` is freed.
 //! * Leaking a handle, by `mem::forget` or by keeping it forever, hangs the removal of the disk.
 //!   Leaking a [`GenDisk`] hangs the removal of the module. Neither corrupts memory.
 //!
@@ -129,6 +130,8 @@ mod operations;
 
 mod passthrough_nowait;
 
+mod disk_access;
+
 mod passthrough;
 
 mod quiesce;
@@ -186,7 +189,6 @@ mod context;
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 pub(super) mod test_driver;
 
-pub(crate) use self::disk_data::DiskData;
 pub use self::{
     batch::IoCompletionBatch,
     context::{
@@ -203,6 +205,11 @@ pub use self::{
     },
     delay_queue::DelayQueue,
     discard_ranges::DiscardRanges,
+    disk_access::{
+        DiskAccess,
+        DiskHandle,
+        IoctlCaller, //
+    },
     handle::{
         CompletingRequest,
         EndableRequest,
@@ -255,4 +262,8 @@ pub use self::{
         TimedOutRequest,
         TimeoutAction, //
     },
+};
+pub(crate) use self::{
+    disk_access::DiskGate,
+    disk_data::DiskData, //
 };

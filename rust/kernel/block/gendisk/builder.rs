@@ -262,7 +262,8 @@ impl<I: 'static, T: Driver<I>> GenDiskBuilder<T, I> {
         let zone_reports = self.zone_reports()?;
         let (limits, class, numbers) = (self.limits, self.class, self.numbers);
         let base = T::base(self.tag_set, queue_data)?;
-        let operations = DiskOperations::new(owner, base.tag_set(), T::SUBMIT_BIO, zone_reports)?;
+        let operations =
+            DiskOperations::new(owner, base.tag_set(), T::SUBMIT_BIO, zone_reports, T::IOCTL)?;
         // SAFETY: `Disk` drops it after the disk.
         let disk = unsafe { base.alloc(&limits, class) }?;
         // SAFETY: The disk was just allocated, is not added, and is not known elsewhere yet.
@@ -301,6 +302,11 @@ unsafe fn fill(
     for (to, from) in disk_name[..max_len].iter_mut().zip(name.to_bytes()) {
         *to = *from as c_char;
     }
+    // SAFETY: By the safety requirement.
+    let queue = unsafe { (*disk).queue };
+    // SAFETY: By the safety requirement, it has a queue. `Disk` closes the gate before it drops
+    // anything.
+    unsafe { operations.open_gate(NonNull::new_unchecked(queue)) };
     // SAFETY: By the safety requirement. The disk owns its operations now; dropping the disk
     // accounts for them.
     unsafe { (*disk).fops = operations.into_raw() };

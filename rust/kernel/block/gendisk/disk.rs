@@ -18,6 +18,7 @@ use crate::{
     block::{
         major::BlockMajor,
         mq::{
+            DiskHandle,
             Operations,
             TagSet, //
         },
@@ -111,6 +112,10 @@ impl<B: Base> Disk<B> {
         // If adding the disk failed halfway, code that iterates over all disks may have a reference
         // to it.
         self.wait_for_references();
+        // SAFETY: By the type invariant.
+        if let Some(gate) = unsafe { DiskOperations::gate(self.disk) } {
+            gate.close();
+        }
         self.base.with_fixed_queues(|| {
             // SAFETY: By the type invariant. This is the last reference, so putting it exits the
             // hardware queues, for which their tag set is still there.
@@ -342,6 +347,15 @@ impl<T: Operations> GenDisk<T, Requests> {
     /// Returns the tag set that holds the requests of the disk.
     pub fn tag_set(&self) -> &Arc<TagSet<T>> {
         self.disk.base.tags()
+    }
+
+    /// Returns a handle by which others can access the disk until it is removed; [`None`] unless
+    /// the driver has [`Operations::ioctl`].
+    pub fn handle(&self) -> Option<DiskHandle<T>> {
+        // SAFETY: By the type invariant of `Disk`, it owns its operations.
+        let gate = unsafe { DiskOperations::gate(self.disk.disk) }?;
+        // SAFETY: It is the gate of a disk of `T`.
+        Some(unsafe { DiskHandle::new(gate) })
     }
 }
 

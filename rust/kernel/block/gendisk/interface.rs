@@ -9,6 +9,7 @@
 
 use super::operations::{
     AnyTagSet,
+    Ioctl,
     SubmitBio, //
 };
 use crate::{
@@ -18,7 +19,9 @@ use crate::{
         limits::QueueLimits,
         mq::{
             self,
+            DiskAccess,
             DiskData,
+            IoctlCaller,
             RequestQueue,
             TagSet, //
         },
@@ -75,6 +78,9 @@ pub trait Driver<I>: private::Sealed<I> + Sized + 'static {
     /// The function that reports zones.
     #[doc(hidden)]
     const REPORT_ZONES: Option<ReportZones>;
+    /// The function that handles ioctls.
+    #[doc(hidden)]
+    const IOCTL: Option<Ioctl>;
 
     /// Initialises the data of a disk.
     #[doc(hidden)]
@@ -150,6 +156,7 @@ impl<T: mq::Operations> Driver<Requests> for T {
     } else {
         None
     };
+    const IOCTL: Option<Ioctl> = if T::HAS_IOCTL { Some(ioctl::<T>) } else { None };
 
     fn base(
         on: TagSetAndDevice<T>,
@@ -179,6 +186,21 @@ unsafe fn report_zones<T: mq::Operations>(
 ) -> Result {
     // SAFETY: By the safety requirement.
     T::report_zones(unsafe { DiskData::<T>::of_queue(queue) }.data(), reporter)
+}
+
+/// Passes an ioctl to `T`.
+///
+/// # Safety
+///
+/// `queue` is that of a disk of `T`, of which nothing is dropped meanwhile.
+unsafe fn ioctl<T: mq::Operations>(
+    queue: NonNull<bindings::request_queue>,
+    caller: IoctlCaller,
+    cmd: u32,
+    arg: usize,
+) -> Result<u32> {
+    // SAFETY: By the safety requirement.
+    T::ioctl(&unsafe { DiskAccess::from_raw(queue) }, caller, cmd, arg)
 }
 
 /// What a disk with requests is built on. The data is dropped first.
@@ -256,6 +278,7 @@ impl<T: bio_based::Operations> Driver<Bios> for T {
     type Base = BioBase<T>;
     const SUBMIT_BIO: Option<SubmitBio> = Some(bio_based::submit_bio::<T>);
     const REPORT_ZONES: Option<ReportZones> = None;
+    const IOCTL: Option<Ioctl> = None;
 
     fn base((): (), data: impl PinInit<T::QueueData, Error>) -> Result<BioBase<T>> {
         const_assert!(size_of::<bio_based::DiskData<T>>() <= late_drop::MAX_SIZE);

@@ -23,6 +23,8 @@ use crate::{
     block::{
         mq::{
             memalloc_noio,
+            DiskGate,
+            IoctlCaller,
             Operations,
             TagSet, //
         },
@@ -56,6 +58,18 @@ struct Table {
     opens: OpenState,
     /// The zone reports, if the disk is zoned.
     zone_reports: Option<Pin<KBox<ZoneReports>>>,
+    /// The ioctls, if the driver has any.
+    ioctls: Option<Ioctls>,
+}
+
+/// The ioctls of a disk.
+///
+/// # Invariants
+///
+/// `gate` is open for a disk of the driver that `callback` is of.
+struct Ioctls {
+    callback: Ioctl,
+    gate: Arc<DiskGate>,
 }
 
 /// The number of times a disk is open, with the references that are held meanwhile.
@@ -101,6 +115,13 @@ impl OpenState {
 /// Its safety requirement: C calls it as `submit_bio`, for a disk of the driver that it is of.
 pub(super) type SubmitBio = unsafe extern "C" fn(*mut bindings::bio);
 
+/// Calls a driver for an ioctl.
+///
+/// Its safety requirement: the queue is that of a disk of the driver, of which nothing is dropped
+/// meanwhile.
+pub(super) type Ioctl =
+    unsafe fn(NonNull<bindings::request_queue>, IoctlCaller, u32, usize) -> Result<u32>;
+
 /// A reference to a tag set of any driver.
 ///
 /// # Invariants
@@ -140,17 +161,28 @@ impl Drop for AnyTagSet {
 
 impl DiskOperations {
     /// Creates the operations of a disk whose driver is `owner`. It is on `tag_set`, or gets bios
-    /// by `submit_bio`. If it is zoned, it has `zone_reports`.
+    /// by `submit_bio`. If it is zoned, it has `zone_reports`. `callback` gets its ioctls.
     pub(super) fn new(
         owner: &'static ThisModule,
         tag_set: Option<AnyTagSet>,
         submit_bio: Option<SubmitBio>,
         zone_reports: Option<Pin<KBox<ZoneReports>>>,
+        callback: Option<Ioctl>,
     ) -> Result<Self> {
+        let ioctls = match callback {
+            // INVARIANT: The gate is closed until `open_gate` is called.
+            Some(callback) => Some(Ioctls {
+                callback,
+                gate: DiskGate::new()?,
+            }),
+            None => None,
+        };
         let table = Table {
             operations: bindings::block_device_operations {
                 submit_bio,
                 report_zones: zone_reports.is_some().then_some(report_zones),
+                ioctl: ioctls.is_some().then_some(ioctl),
+                compat_ioctl: ioctls.is_some().then_some(compat_ioctl),
                 ..imp::operations(owner)
             },
             opens: OpenState {
@@ -160,11 +192,41 @@ impl DiskOperations {
                 module: imp::ModuleReferences::new(owner),
             },
             zone_reports,
+            ioctls,
         };
         // INVARIANT: The table was just leaked from a box.
         Ok(Self {
             table: NonNull::from(KBox::leak(KBox::new(table, GFP_KERNEL)?)),
         })
+    }
+
+    /// Lets tasks access the disk with that queue.
+    ///
+    /// # Safety
+    ///
+    /// The operations are those of a disk with that queue, of the driver that they were made for,
+    /// which is not added yet. Nothing of it is dropped before the gate is closed.
+    pub(super) unsafe fn open_gate(&self, queue: NonNull<bindings::request_queue>) {
+        // SAFETY: By the type invariant. The field does not change.
+        if let Some(ioctls) = unsafe { &(*self.table.as_ptr()).ioctls } {
+            // INVARIANT: By the safety requirement.
+            //
+            // SAFETY: By the safety requirement. The driver has ioctls, so its disks have requests.
+            unsafe { ioctls.gate.open(queue) };
+        }
+    }
+
+    /// Returns the gate of a disk, if its driver has ioctls.
+    ///
+    /// # Safety
+    ///
+    /// The operations of `disk` are what [`Self::into_raw`] returned, and are not freed meanwhile.
+    pub(super) unsafe fn gate(disk: NonNull<bindings::gendisk>) -> Option<Arc<DiskGate>> {
+        // SAFETY: By the safety requirement.
+        let table: *const Table = unsafe { (*disk.as_ptr()).fops }.cast();
+        // SAFETY: By the safety requirement. The field does not change.
+        let ioctls = unsafe { &(*table).ioctls };
+        Some(ioctls.as_ref()?.gate.clone())
     }
 
     /// Takes ownership of operations that were passed to C.
@@ -185,7 +247,7 @@ impl DiskOperations {
         ManuallyDrop::new(self).table.as_ptr().cast()
     }
 
-    /// Waits for the zone reports of a disk that was removed. Drops its tag set, unless a task has
+    /// Waits for the zone reports and the ioctls of a disk that was removed. Drops its tag set, unless a task has
     /// the disk open: the last close drops it then.
     ///
     /// If the module is not live, loading it may fail or have failed, in which case the loader
@@ -205,6 +267,10 @@ impl DiskOperations {
         // SAFETY: By the safety requirement. The field does not change.
         if let Some(zone_reports) = unsafe { &(*table).zone_reports } {
             zone_reports.stop();
+        }
+        // SAFETY: As above.
+        if let Some(ioctls) = unsafe { &(*table).ioctls } {
+            ioctls.gate.close();
         }
         // SAFETY: The mutex is that of a valid disk.
         unsafe { bindings::mutex_lock(mutex) };
@@ -315,6 +381,79 @@ unsafe extern "C" fn report_zones(
     });
     // The number of zones fits, as the builder has checked.
     reported.map_or_else(Error::to_errno, |count| count as c_int)
+}
+
+/// Called by C for an ioctl that the block layer does not know.
+///
+/// # Safety
+///
+/// The operations of the disk of `bdev` are a [`Table`]. The caller has it open.
+#[inline(never)]
+unsafe extern "C" fn ioctl(
+    bdev: *mut bindings::block_device,
+    mode: bindings::blk_mode_t,
+    cmd: c_uint,
+    arg: c_ulong,
+) -> c_int {
+    // SAFETY: By the safety requirement.
+    unsafe { any_ioctl(bdev, mode, cmd, arg, false) }
+}
+
+/// Called by C for an ioctl of a task with an ABI of 32 bits.
+///
+/// # Safety
+///
+/// As for [`ioctl`].
+#[inline(never)]
+unsafe extern "C" fn compat_ioctl(
+    bdev: *mut bindings::block_device,
+    mode: bindings::blk_mode_t,
+    cmd: c_uint,
+    arg: c_ulong,
+) -> c_int {
+    // SAFETY: The helper only converts a number.
+    let arg = unsafe { bindings::blk_compat_ptr(arg) };
+    // SAFETY: By the safety requirement.
+    unsafe { any_ioctl(bdev, mode, cmd, arg, true) }
+}
+
+/// Passes an ioctl to the driver.
+///
+/// # Safety
+///
+/// As for [`ioctl`].
+unsafe fn any_ioctl(
+    bdev: *mut bindings::block_device,
+    mode: bindings::blk_mode_t,
+    cmd: c_uint,
+    arg: c_ulong,
+    is_compat: bool,
+) -> c_int {
+    /// C's `BLK_OPEN_WRITE`, which `rust/helpers/blk.c` compares.
+    const WRITE: bindings::blk_mode_t = 1 << 1;
+
+    // SAFETY: By the safety requirement, the block device is valid, and so is its disk.
+    let disk = unsafe { (*bdev).bd_disk };
+    // SAFETY: As above.
+    let whole = unsafe { (*disk).part0 };
+    // SAFETY: By the safety requirement.
+    let table: *const Table = unsafe { (*disk).fops }.cast();
+    // SAFETY: By the safety requirement. The field does not change.
+    let Some(ioctls) = (unsafe { &(*table).ioctls }) else {
+        return ENOTTY.to_errno();
+    };
+    let caller = IoctlCaller {
+        can_write: mode & WRITE != 0,
+        is_partition: bdev != whole,
+        is_compat,
+    };
+    let result = ioctls.gate.enter(|queue| {
+        // SAFETY: By the type invariant of `Ioctls`, it is the callback of the driver of the disk,
+        // of which nothing is dropped before the gate is closed.
+        let value = unsafe { (ioctls.callback)(queue, caller, cmd, arg) }?;
+        c_int::try_from(value).map_err(|_| EOVERFLOW)
+    });
+    result.unwrap_or_else(Error::to_errno)
 }
 
 /// For code that is built in. The operations are freed when C releases the disk. Each open of the

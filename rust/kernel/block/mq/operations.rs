@@ -7,9 +7,11 @@
 use super::{
     CompletingRequest,
     Context,
+    DiskAccess,
     HwQueue,
     IdleRequest,
     IoCompletionBatch,
+    IoctlCaller,
     PlugList,
     QueueResult,
     RequestList,
@@ -247,6 +249,33 @@ pub trait Operations: Sized + 'static {
     /// Any error is returned to the task that asks for the zones. Before the disk is added, it
     /// makes that fail.
     fn report_zones(_queue: &Self::QueueData, _reporter: &mut ZoneReporter<'_>) -> Result {
+        build_error!(VTABLE_DEFAULT_ERROR)
+    }
+
+    /// Handles an ioctl that the block layer does not know, of a task that has the disk or a
+    /// partition of it open. See [`DiskAccess`] for an example.
+    ///
+    /// `arg` is what the task has passed: mostly an address in its memory, for
+    /// [`UserPtr::from_addr`](crate::uaccess::UserPtr::from_addr). For a task with a 32-bit ABI,
+    /// the block layer has converted it to such an address.
+    ///
+    /// May sleep. It is called at any time from when the disk is added until it is removed, by any
+    /// number of tasks at once.
+    ///
+    /// The removal of the disk waits for it, as for [`report_zones`](Operations::report_zones), and
+    /// can take as long as a page fault on the memory of the user. The callback must not wait for
+    /// the removal of the disk, nor drop it: that would wait forever.
+    ///
+    /// # Errors
+    ///
+    /// Any error is returned to the task. That for an unknown ioctl is `ENOTTY`. A result that does
+    /// not fit into an `int` becomes `EOVERFLOW`.
+    fn ioctl(
+        _disk: &DiskAccess<'_, Self>,
+        _caller: IoctlCaller,
+        _cmd: u32,
+        _arg: usize,
+    ) -> Result<u32> {
         build_error!(VTABLE_DEFAULT_ERROR)
     }
 

@@ -259,18 +259,9 @@ impl<T: Operations> PassthroughQueue<T> {
         op: PassthroughOp,
         flags: bindings::blk_mq_req_flags_t,
     ) -> Result<Passthrough<'_, T>> {
-        // SAFETY: By the type invariant of `Queue`. The caller is a task, as checked.
-        let rq = from_err_ptr(unsafe {
-            bindings::blk_mq_alloc_request(self.queue.queue.as_ptr(), op.as_raw(), flags)
-        })?;
-        // INVARIANT: The request was just allocated, for a queue that is borrowed for `'_`.
-        Ok(Passthrough {
-            rq: OwnedRequest {
-                rq: NonNull::new(Request::cast_from(rq)).ok_or(ENOMEM)?,
-                buffer: None,
-                _queue: PhantomData,
-            },
-        })
+        // SAFETY: By the type invariant of `Queue`, which is borrowed for `'_`. The caller is a
+        // task, as checked.
+        unsafe { Passthrough::alloc(self.queue.queue, op, flags) }
     }
 }
 
@@ -299,8 +290,9 @@ impl PassthroughOp {
 ///
 /// # Invariants
 ///
-/// It owns the request, which is not started, and belongs to a [`PassthroughQueue`] that is not
-/// dropped for `'q`. If the request has a bio, that is one, for the memory of `buffer`.
+/// It owns the request, which is not started, and belongs to a [`PassthroughQueue`] or a disk that
+/// is not dropped for `'q`. If the request has a bio, that is one, for the memory of `buffer`; or it
+/// is for the memory of a user, and something that is dropped before this undoes that.
 pub(super) struct OwnedRequest<'q, T: Operations> {
     rq: NonNull<Request<T>>,
     pub(super) buffer: Option<KVVec<u8>>,
@@ -315,6 +307,41 @@ impl<T: Operations> OwnedRequest<'_, T> {
     pub(super) fn request(&self) -> &Request<T> {
         // SAFETY: By the type invariant.
         unsafe { self.rq.as_ref() }
+    }
+
+    /// Passes the request to the driver, and waits until it has ended. Returns what it has ended
+    /// with.
+    ///
+    /// # Errors
+    ///
+    /// `EDEADLK` if the caller must not wait for I/O. The request was not executed then.
+    fn execute(&mut self) -> Result<BlkResult> {
+        late_drop::check_may_wait()?;
+        let rq = self.request().as_raw();
+        // SAFETY: By the type invariant, the request is not started, and the queue is not destroyed
+        // meanwhile. C does not free the request, and is the caller's again when it has ended.
+        let status = unsafe { bindings::blk_execute_rq(rq, false) };
+        // The bio has ended, but some paths leave the pointer to it.
+        self.forget_bio();
+        // To C, the request is in flight until it is freed, and could time out.
+        //
+        // SAFETY: As above. The driver does not have the request any more.
+        let state = unsafe { &raw mut (*rq).state };
+        // INVARIANT: The request counts as not started.
+        //
+        // SAFETY: The field is valid. A timeout handler may read it concurrently, so it is written
+        // once.
+        unsafe { state.write_volatile(bindings::mq_rq_state_MQ_RQ_IDLE) };
+        Ok(status::from_raw(status))
+    }
+
+    /// Makes the request one without a bio.
+    fn forget_bio(&mut self) {
+        let rq = self.request().as_raw();
+        // SAFETY: By the type invariant. The driver does not have the request.
+        unsafe { (*rq).bio = core::ptr::null_mut() };
+        // SAFETY: As above.
+        unsafe { (*rq).biotail = core::ptr::null_mut() };
     }
 }
 
@@ -335,7 +362,8 @@ impl<T: Operations> Drop for OwnedRequest<'_, T> {
     }
 }
 
-/// A request that the driver makes, and has not executed yet.
+/// A request that the driver makes, and has not executed yet: for a [`PassthroughQueue`], or for a
+/// disk, by [`DiskAccess::request`](super::DiskAccess::request).
 ///
 /// It holds a tag. While it exists, the number of hardware queues of the tag set cannot change, and
 /// the last CPU of its hardware queue cannot go offline: both wait. So it should be executed or
@@ -365,6 +393,32 @@ pub struct Passthrough<'q, T: Operations> {
 impl<'q, T: Operations> Passthrough<'q, T> {
     /// The largest number of pages that a buffer can be in: those of one bio.
     const MAX_PAGES: usize = 256;
+
+    /// Allocates a request.
+    ///
+    /// # Safety
+    ///
+    /// `queue` is that of a [`PassthroughQueue`] or a disk of `T`, of which neither the driver's
+    /// data nor the tag set is dropped for `'q`. The caller is a task that may wait for a tag, or
+    /// passes [`BLK_MQ_REQ_NOWAIT`].
+    pub(super) unsafe fn alloc(
+        queue: NonNull<bindings::request_queue>,
+        op: PassthroughOp,
+        flags: bindings::blk_mq_req_flags_t,
+    ) -> Result<Self> {
+        // SAFETY: By the safety requirement.
+        let rq = from_err_ptr(unsafe {
+            bindings::blk_mq_alloc_request(queue.as_ptr(), op.as_raw(), flags)
+        })?;
+        // INVARIANT: The request was just allocated, for such a queue.
+        Ok(Passthrough {
+            rq: OwnedRequest {
+                rq: NonNull::new(Request::cast_from(rq)).ok_or(ENOMEM)?,
+                buffer: None,
+                _queue: PhantomData,
+            },
+        })
+    }
 
     /// Sets the time after which [`Operations::timeout`] is called for the request, instead of that
     /// of the tag set.
@@ -426,30 +480,9 @@ impl<'q, T: Operations> Passthrough<'q, T> {
     /// `EDEADLK` in a callback of the block layer or in another context that cannot wait for I/O.
     /// The request is dropped then. Otherwise the request was executed, and [`Executed::status`] is
     /// what the driver has ended it with.
-    pub fn execute(self) -> Result<Executed<'q, T>> {
-        late_drop::check_may_wait()?;
-        let rq = self.rq.request().as_raw();
-        // SAFETY: By the type invariant of `OwnedRequest`, the request is not started, and the
-        // queue is not destroyed meanwhile. C does not free the request, and is the caller's again
-        // when it has ended.
-        let status = unsafe { bindings::blk_execute_rq(rq, false) };
-        // The bio has ended, but some paths leave the pointer to it.
-        //
-        // SAFETY: As above. The driver does not have the request any more.
-        unsafe { (*rq).bio = core::ptr::null_mut() };
-        // SAFETY: As above.
-        unsafe { (*rq).biotail = core::ptr::null_mut() };
-        // To C, the request is in flight until it is freed, and could time out.
-        //
-        // SAFETY: As above.
-        let state = unsafe { &raw mut (*rq).state };
-        // INVARIANT: The request counts as not started.
-        //
-        // SAFETY: The field is valid. A timeout handler may read it concurrently, so it is written
-        // once.
-        unsafe { state.write_volatile(bindings::mq_rq_state_MQ_RQ_IDLE) };
+    pub fn execute(mut self) -> Result<Executed<'q, T>> {
         Ok(Executed {
-            status: status::from_raw(status),
+            status: self.rq.execute()?,
             rq: self.rq,
         })
     }
