@@ -58,8 +58,9 @@
 //! * A driver makes requests of its own for a [`PassthroughQueue`], a request queue without a disk.
 //!   What is said of a disk holds for that, too. Such a request is a [`Passthrough`], which becomes
 //!   an [`IdleRequest`] by `execute`. When the driver has ended it, it is not freed, but is the
-//!   task's again, as an [`Executed`]. With a [`DiskAccess`], it can be one of a disk. One that is
-//!   executed by `execute_nowait` is freed.
+//!   task's again, as an [`Executed`]. With a [`DiskAccess`], it can be one of a disk. With the
+//!   memory of a user, it does not leave the task whose memory that is, as a [`UserPassthrough`].
+//!   One that is executed by `execute_nowait` is freed.
 //! * Leaking a handle, by `mem::forget` or by keeping it forever, hangs the removal of the disk.
 //!   Leaking a [`GenDisk`] hangs the removal of the module. Neither corrupts memory.
 //!
@@ -131,6 +132,8 @@ mod operations;
 mod passthrough_nowait;
 
 mod disk_access;
+
+mod user_passthrough;
 
 mod passthrough;
 
@@ -261,6 +264,10 @@ pub use self::{
         OverdueRequest,
         TimedOutRequest,
         TimeoutAction, //
+    },
+    user_passthrough::{
+        UserExecuted,
+        UserPassthrough, //
     },
 };
 pub(crate) use self::{

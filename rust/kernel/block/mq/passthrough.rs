@@ -291,8 +291,8 @@ impl PassthroughOp {
 /// # Invariants
 ///
 /// It owns the request, which is not started, and belongs to a [`PassthroughQueue`] or a disk that
-/// is not dropped for `'q`. If the request has a bio, that is one, for the memory of `buffer`; or it
-/// is for the memory of a user, and something that is dropped before this undoes that.
+/// is not dropped for `'q`. If the request has a bio, that is one, for the memory of `buffer`; or
+/// it is for the memory of a user, and something that is dropped before this undoes that.
 pub(super) struct OwnedRequest<'q, T: Operations> {
     rq: NonNull<Request<T>>,
     pub(super) buffer: Option<KVVec<u8>>,
@@ -315,7 +315,7 @@ impl<T: Operations> OwnedRequest<'_, T> {
     /// # Errors
     ///
     /// `EDEADLK` if the caller must not wait for I/O. The request was not executed then.
-    fn execute(&mut self) -> Result<BlkResult> {
+    pub(super) fn execute(&mut self) -> Result<BlkResult> {
         late_drop::check_may_wait()?;
         let rq = self.request().as_raw();
         // SAFETY: By the type invariant, the request is not started, and the queue is not destroyed
@@ -336,7 +336,7 @@ impl<T: Operations> OwnedRequest<'_, T> {
     }
 
     /// Makes the request one without a bio.
-    fn forget_bio(&mut self) {
+    pub(super) fn forget_bio(&mut self) {
         let rq = self.request().as_raw();
         // SAFETY: By the type invariant. The driver does not have the request.
         unsafe { (*rq).bio = core::ptr::null_mut() };
