@@ -84,6 +84,8 @@ pub mod dma {
     pub mod bound;
 }
 
+pub mod capability;
+
 pub mod fatal_signal;
 
 mod until_unbind;
