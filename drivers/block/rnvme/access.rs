@@ -12,7 +12,8 @@ use super::{
         Side,
         Status,
         Unsupported,
-        Version, //
+        Version,
+        SUBSYSTEM_RESET, //
     },
 };
 use kernel::{
@@ -132,6 +133,18 @@ impl Registers {
             .doorbell(queue, side, self.bar.len())
             .map_err(|_| EINVAL)?;
         Doorbell::new(self.bar.clone(), at)
+    }
+
+    /// Resets all controllers of the subsystem, this one among them, without a wait.
+    ///
+    /// # Errors
+    ///
+    /// `ENOTTY` if the controller cannot do that; `ENODEV` if it is gone.
+    pub(crate) fn reset_subsystem(&self) -> Result {
+        if !self.capabilities.has_subsystem_reset() {
+            return Err(ENOTTY);
+        }
+        self.write(offset::NSSR, SUBSYSTEM_RESET)
     }
 
     /// Returns which version of the specification the controller follows.

@@ -8,11 +8,17 @@ use super::{
         Identify, //
     },
     completion_queue::Command,
-    data_pointer::List,
     identify::Answer,
     link::Link,
+    lists::{
+        words_of_pages,
+        Pools, //
+    },
     params,
-    prp::Builder,
+    prp::{
+        self,
+        Builder, //
+    },
     queue_entry::{
         Completion,
         SqEntry, //
@@ -20,6 +26,10 @@ use super::{
     queue_pair::{
         Gate,
         QueuePair, //
+    },
+    user_command::{
+        Moves,
+        UserCommand, //
     }, //
 };
 use kernel::{
@@ -34,6 +44,7 @@ use kernel::{
             NoTimer,
             NonBlocking,
             Operations,
+            Passthrough,
             PassthroughOp,
             PassthroughQueue,
             QueueResult,
@@ -43,9 +54,17 @@ use kernel::{
             TimedOutRequest,
             TimeoutAction, //
         },
-        BlkStatus, //
+        BlkStatus,
+        Sectors, //
     },
-    dma::bound::DmaDevice,
+    device::{
+        Bound,
+        Device, //
+    },
+    dma::{
+        bound::DmaDevice,
+        pool::DmaMemory, //
+    },
     prelude::*,
     sync::{
         atomic::{
@@ -62,6 +81,12 @@ use kernel::{
 /// The number of entries of each of the two queues.
 pub(crate) const ENTRIES: u16 = 32;
 
+/// The log page that says which commands there are, and their effects.
+const COMMAND_EFFECTS: u8 = 0x05;
+
+/// How many lists of pages of each kind there are. A request that gets none is sent again later.
+const LISTS: usize = 8;
+
 /// The driver of the queue.
 pub(crate) struct Admin;
 
@@ -71,6 +96,7 @@ pub(crate) struct AdminData {
     pair: Arc<QueuePair<InFlightAdmin>>,
     /// How many more commands may be aborted at once.
     aborts: Atomic<i32>,
+    pools: Pools,
 }
 
 impl AdminData {
@@ -86,18 +112,24 @@ impl AdminData {
 #[derive(Default)]
 pub(crate) struct Exchange {
     command: Option<AdminCommand>,
-    completion: Option<Completion>,
+    pub(crate) completion: Option<Completion>,
+    /// The controller was stopped.
+    pub(crate) is_cancelled: bool,
 }
 
 /// A command that the controller has.
-pub(crate) struct InFlightAdmin(MappedRequest<Admin>);
+pub(crate) struct InFlightAdmin {
+    rq: MappedRequest<Admin>,
+    /// Kept until the command has completed.
+    list: Option<DmaMemory>,
+}
 
 impl InFlight for InFlightAdmin {
     type Driver = Admin;
 
     #[inline]
     fn request(&self) -> &Request<Admin> {
-        &self.0
+        &self.rq
     }
 }
 
@@ -108,7 +140,9 @@ impl Command for InFlightAdmin {
         guard: &rcu::Guard,
         _batch: &mut IoCompletionBatch<'_, Admin>,
     ) {
-        let rq = self.0.unmap(guard);
+        let Self { rq, list } = self;
+        let rq = rq.unmap(guard);
+        drop(list);
         let command = {
             let mut exchange = rq.data().lock();
             exchange.completion = Some(completion);
@@ -123,8 +157,12 @@ impl Command for InFlightAdmin {
     }
 
     fn cancel(self, guard: &rcu::Guard, _again: bool) {
-        let rq = self.0.unmap(guard);
-        let command = rq.data().lock().command;
+        let rq = self.rq.unmap(guard);
+        let command = {
+            let mut exchange = rq.data().lock();
+            exchange.is_cancelled = true;
+            exchange.command
+        };
         rq.queue_data().ended(command);
         rq.end(Err(BlkStatus::IOERR));
     }
@@ -146,29 +184,6 @@ fn log_abort(link: &Link, queue: u16, cid: u16, completion: Completion) {
         dev_warn!(dev, "command {cid:#x} of queue {queue} was aborted\n");
     } else {
         dev_warn!(dev, "command {cid:#x} of queue {queue} was not aborted\n");
-    }
-}
-
-/// The memory of a command is at most a page, of which there is no list.
-struct NoList;
-
-impl List for NoList {
-    type Error = BlkStatus;
-
-    fn begin(&mut self) -> Result<u64, BlkStatus> {
-        Err(BlkStatus::IOERR)
-    }
-
-    fn chain(&mut self) -> Result<(), BlkStatus> {
-        Err(BlkStatus::IOERR)
-    }
-
-    fn set(&mut self, _index: usize, _word: u64) -> Result<(), BlkStatus> {
-        Err(BlkStatus::IOERR)
-    }
-
-    fn unfit(&self) -> BlkStatus {
-        BlkStatus::IOERR
     }
 }
 
@@ -202,14 +217,27 @@ impl Operations for Admin {
             return Err(rq.reject(BlkStatus::IOERR));
         }
         let guard = rcu::read_lock();
-        let mut memory = Builder::new(NoList);
+        let bounds = match command {
+            AdminCommand::User(command) if command.admin_moves() == Moves::Unknown => {
+                match data.pools.guard() {
+                    Ok(page) => Some(page),
+                    Err(status) => return Err(rq.reject(status)),
+                }
+            }
+            _ => None,
+        };
         // A command that aborts another one has no memory, so this does not fail for it.
+        let mut memory = Builder::new(data.pools.list(words_of_pages(rq.bytes())));
         let rq = rq
             .map_and_start(&guard, |address, len| memory.add(address, len))
             .map_err(|(rq, status)| rq.reject(status))?;
-        let (data, _) = memory.finish();
-        let entry = |cid| -> SqEntry { command.entry(cid, data) };
-        if let Err(command) = pair.submit(&guard, InFlightAdmin(rq), entry) {
+        let (mut pointer, list) = memory.finish();
+        let mut list = list.into_memory();
+        if let Some(page) = bounds {
+            (pointer, list) = page.complete(pointer, list);
+        }
+        let entry = |cid| -> SqEntry { command.entry(cid, pointer) };
+        if let Err(command) = pair.submit(&guard, InFlightAdmin { rq, list }, entry) {
             command.cancel(&guard, false);
         }
         Ok(())
@@ -233,7 +261,7 @@ pub(crate) struct AdminQueue {
 
 impl AdminQueue {
     /// Makes the queue of a controller.
-    pub(crate) fn new(link: Arc<Link>, dma: Arc<DmaDevice>) -> Result<Self> {
+    pub(crate) fn new(dev: &Device<Bound>, link: Arc<Link>, dma: Arc<DmaDevice>) -> Result<Self> {
         let options = TagSetOptions {
             // One entry is always empty, and one is left for events.
             depth: u32::from(ENTRIES) - 2,
@@ -242,8 +270,10 @@ impl AdminQueue {
             ..TagSetOptions::default()
         };
         let limits = QueueLimits {
-            virt_boundary_mask: super::prp::PAGE_SIZE as usize - 1,
+            virt_boundary_mask: prp::PAGE_SIZE as usize - 1,
             dma_alignment: 3,
+            max_segments: prp::LIST_ENTRIES as u16,
+            max_hw_sectors: Sectors::from_bytes(prp::MAX_BYTES.into()),
             ..QueueLimits::default()
         };
         let pair = QueuePair::new()?;
@@ -252,6 +282,7 @@ impl AdminQueue {
             link,
             pair: pair.clone(),
             aborts: Atomic::new(0),
+            pools: Pools::new(dev, LISTS, LISTS)?,
         };
         let queue = PassthroughQueue::new(tags, &limits, Some(dma), Ok(data))?;
         Ok(Self { queue, pair })
@@ -281,8 +312,10 @@ impl AdminQueue {
         let mut rq = self.queue.request(PassthroughOp::In)?;
         {
             let mut exchange = rq.data().lock();
-            exchange.command = Some(command);
-            exchange.completion = None;
+            *exchange = Exchange {
+                command: Some(command),
+                ..Exchange::default()
+            };
         }
         if let Some(buffer) = buffer {
             rq = memalloc_noio(|| rq.with_buffer(buffer))?;
@@ -315,13 +348,41 @@ impl AdminQueue {
         })?;
         {
             let mut exchange = rq.data().lock();
-            exchange.command = Some(AdminCommand::Abort { queue, cid });
-            exchange.completion = None;
+            *exchange = Exchange {
+                command: Some(AdminCommand::Abort { queue, cid }),
+                ..Exchange::default()
+            };
         }
         // If it is executed, its end is counted.
         rq.execute_nowait().inspect_err(|_| {
             data.aborts.add(1, Relaxed);
         })
+    }
+
+    /// Returns a request for a command that a user has made.
+    pub(crate) fn request_of_user(&self, command: UserCommand) -> Result<Passthrough<'_, Admin>> {
+        let op = if command.is_write() {
+            PassthroughOp::Out
+        } else {
+            PassthroughOp::In
+        };
+        let rq = self.queue.request(op)?;
+        *rq.data().lock() = Exchange {
+            command: Some(AdminCommand::User(command)),
+            ..Exchange::default()
+        };
+        Ok(rq)
+    }
+
+    /// Asks the controller which commands there are, and returns the log if it has one.
+    pub(crate) fn command_effects(&self) -> Result<Option<KVVec<u8>>> {
+        let buffer = memalloc_noio(|| KVVec::from_elem(0u8, size_of::<Answer>(), GFP_KERNEL))?;
+        let command = AdminCommand::GetLog {
+            page: COMMAND_EFFECTS,
+            bytes: size_of::<Answer>() as u32,
+        };
+        let (completion, log) = self.execute(command, Some(buffer))?;
+        Ok(log.filter(|_| completion.status.is_success()))
     }
 
     /// Asks the controller about something, and returns its answer if it succeeds.

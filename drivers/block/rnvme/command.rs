@@ -9,7 +9,8 @@
 
 use super::{
     data_pointer::DataPointer,
-    queue_entry::SqEntry, //
+    queue_entry::SqEntry,
+    user_command::UserCommand, //
 };
 
 /// Returns the entry of a command.
@@ -88,6 +89,8 @@ pub(crate) enum AdminCommand {
     /// Abort the command with that identifier in the submission queue of that number. The lowest
     /// bit of the result is 0 if it was aborted.
     Abort { queue: u16, cid: u16 },
+    /// What a user wants.
+    User(UserCommand),
 }
 
 impl AdminCommand {
@@ -155,6 +158,7 @@ impl AdminCommand {
                 let what = u32::from(queue) | u32::from(aborted) << 16;
                 entry(ABORT, cid, 0, data, [what.into(), 0, 0])
             }
+            Self::User(command) => command.entry(cid, data),
         }
     }
 }

@@ -18,6 +18,7 @@ use super::{
         Identify, //
     },
     completion_queue::EventSink,
+    effects::Effects,
     event::wanted_events,
     events::{
         Events,
@@ -32,6 +33,7 @@ use super::{
         For,
         IoQueues, //
     },
+    ioctl::Target,
     link::{
         Link,
         State, //
@@ -88,6 +90,7 @@ pub(crate) struct Controller {
     io_queues: IoQueues,
     events: Arc<Events>,
     sink: Arc<dyn EventSink>,
+    target: Arc<Target>,
     admin: Arc<AdminQueue>,
     link: Arc<Link>,
     dma: Arc<DmaDevice>,
@@ -107,14 +110,19 @@ impl Controller {
         let link = Link::new(registers, BusMaster::new(dev)?, Alarm::new(reset)?);
         let link = Arc::pin_init(link, GFP_KERNEL)?;
         let dma = DmaDevice::new(dev.as_ref())?;
-        let admin = Arc::new(AdminQueue::new(link.clone(), dma.clone())?, GFP_KERNEL)?;
+        let admin = Arc::new(
+            AdminQueue::new(dev.as_ref(), link.clone(), dma.clone())?,
+            GFP_KERNEL,
+        )?;
         link.add(admin.pair().clone())?;
         let events = Events::new(link.clone(), admin.clone())?;
+        let target = Target::new(admin.clone(), link.clone())?;
         let mut this = Self {
             namespaces: None,
-            io_queues: IoQueues::new(link.clone(), admin.clone()),
+            io_queues: IoQueues::new(link.clone(), admin.clone(), target.clone()),
             sink: Arc::new(Sink(events.clone()), GFP_KERNEL)?,
             events,
+            target,
             admin,
             link,
             dma,
@@ -150,6 +158,7 @@ impl Controller {
         })?;
         namespaces.scan();
         self.events.set_namespaces(Some(namespaces.clone()));
+        self.target.set_namespaces(Some(namespaces.clone()));
         self.namespaces = Some(namespaces);
         Ok(())
     }
@@ -297,6 +306,7 @@ impl Controller {
             }
         }
         self.events.set_namespaces(None);
+        self.target.set_namespaces(None);
         if let Some(namespaces) = self.namespaces.take() {
             namespaces.remove();
         }
@@ -369,6 +379,16 @@ impl Controller {
         }
         self.admin.set_abort_limit(found.abort_limit);
         self.identity = Some(found);
+        if !self.target.has_identity() {
+            let log = if found.has_effects_log {
+                self.admin.command_effects()?
+            } else {
+                None
+            };
+            let log = log.as_ref().and_then(|log| log.first_chunk());
+            let effects = memalloc_noio(|| Arc::new(Effects::parse(log), GFP_KERNEL))?;
+            self.target.set_identity(effects, found.max_transfer);
+        }
         Ok(())
     }
 }

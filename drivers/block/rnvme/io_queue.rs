@@ -14,6 +14,7 @@ use super::{
     link::Link,
     lists::{
         words_of_pages,
+        PooledList,
         Pools, //
     },
     params,
@@ -31,15 +32,22 @@ use super::{
         QueuePair,
         Submission, //
     },
-    sgl, //
+    sgl,
+    user_command::{
+        Moves,
+        UserCommand, //
+    }, //
 };
+use core::ops::Deref;
 use kernel::{
     block::{
         mq::{
+            DiskAccess,
             HwQueue,
             IdleRequest,
             InFlight,
             IoCompletionBatch,
+            IoctlCaller,
             MappedRequest,
             NoTimer,
             NonBlocking,
@@ -61,15 +69,30 @@ use kernel::{
     prelude::*,
     sync::{
         rcu,
-        Arc, //
+        static_lock_class,
+        Arc,
+        SpinLockIrq, //
     },
     time::Delta, //
 };
+
+/// Handles the ioctls of the namespaces of a controller.
+pub(crate) trait Ioctls: Send + Sync {
+    /// Returns what the ioctl returns, which is not negative.
+    fn ioctl(
+        &self,
+        disk: &DiskAccess<'_, Io>,
+        caller: IoctlCaller,
+        cmd: u32,
+        arg: usize,
+    ) -> Result<u32>;
+}
 
 /// What all namespaces of a controller share.
 pub(crate) struct Shared {
     pub(crate) link: Arc<Link>,
     pub(crate) admin: Arc<AdminQueue>,
+    pub(crate) ioctls: Arc<dyn Ioctls>,
     pub(crate) pairs: KVec<Arc<QueuePair<InFlightIo>>>,
     pub(crate) pools: Pools,
     /// Whether commands may have a scatter-gather list.
@@ -100,6 +123,48 @@ impl Namespace {
     }
 }
 
+/// The data of a request: what was tried for it, and the command if a user has made it.
+#[pin_data]
+pub(crate) struct IoData {
+    attempts: Attempts,
+    #[pin]
+    pub(crate) user: SpinLockIrq<Exchange>,
+}
+
+impl Deref for IoData {
+    type Target = Attempts;
+
+    #[inline]
+    fn deref(&self) -> &Attempts {
+        &self.attempts
+    }
+}
+
+/// A command that a user has made, and what the controller answers, which an interrupt handler
+/// writes.
+#[derive(Default)]
+pub(crate) struct Exchange {
+    pub(crate) command: Option<UserCommand>,
+    pub(crate) completion: Option<Completion>,
+    /// The controller was stopped.
+    pub(crate) is_cancelled: bool,
+}
+
+impl Exchange {
+    pub(crate) fn new(command: UserCommand) -> Self {
+        Self {
+            command: Some(command),
+            ..Self::default()
+        }
+    }
+}
+
+/// Returns whether the command of a request is that of a user.
+#[inline]
+fn is_of_user(rq: &Request<Io>) -> bool {
+    matches!(rq.op(), Op::DriverIn | Op::DriverOut)
+}
+
 /// A command that the controller has.
 pub(crate) struct InFlightIo {
     rq: MappedRequest<Io>,
@@ -126,7 +191,9 @@ impl Command for InFlightIo {
     ) {
         let Self { rq, list } = self;
         let rq = rq.unmap(guard);
-        if completion.status.is_success() {
+        if is_of_user(&rq) {
+            answer(rq, completion);
+        } else if completion.status.is_success() {
             rq.data().clear();
             batch.end(rq, Ok(()));
         } else {
@@ -138,13 +205,25 @@ impl Command for InFlightIo {
     #[cold]
     fn cancel(self, guard: &rcu::Guard, again: bool) {
         let rq = self.rq.unmap(guard);
-        if again && count_retry(&rq) {
+        if is_of_user(&rq) {
+            rq.data().user.lock().is_cancelled = true;
+            rq.data().clear();
+            rq.end(Err(BlkStatus::IOERR));
+        } else if again && count_retry(&rq) {
             rq.requeue();
         } else {
             rq.data().clear();
             rq.end(Err(BlkStatus::IOERR));
         }
     }
+}
+
+/// Ends a request of a user, who gets the status. It is not sent again.
+#[cold]
+fn answer(rq: StartedRequest<Io>, completion: Completion) {
+    rq.data().user.lock().completion = Some(completion);
+    rq.data().clear();
+    rq.end(Ok(()));
 }
 
 /// Counts that a request is sent again; false if that has happened too often, or if its submitter
@@ -223,6 +302,7 @@ fn put<'q>(
             (IoCommand::write_zeroes(blocks(), keep), false)
         }
         Op::Discard => return put_discard(rq, submission, hw),
+        Op::DriverIn | Op::DriverOut => return put_of_user(rq, submission, hw, guard),
         _ => return Err(reject(rq, BlkStatus::NOTSUPP)),
     };
     let can_have_block = || namespace.shared.has_sgl && params::sgl_threshold() != 0;
@@ -265,23 +345,76 @@ fn put_with_list<'q>(
     let Some(room) = submission.room(&rq) else {
         return Err(turn_away(rq, hw.data()));
     };
-    let pools = &namespace.shared.pools;
-    let mapped = if namespace.shared.has_sgl && wants_sgl(&rq) {
-        let words = usize::from(rq.nr_phys_segments()) * sgl::WORDS;
-        let mut memory = sgl::Builder::new(pools.list(words));
-        rq.map_and_start(guard, |address, len| memory.add(address, len))
-            .map(|rq| (rq, memory.finish()))
-    } else {
-        let mut memory = prp::Builder::new(pools.list(words_of_pages(rq.bytes())));
-        rq.map_and_start(guard, |address, len| memory.add(address, len))
-            .map(|rq| (rq, memory.finish()))
-    };
-    let (rq, (data, list)) = mapped.map_err(|(rq, status)| reject(rq, status))?;
+    let is_sgl = namespace.shared.has_sgl && wants_sgl(&rq);
+    let mapped = map_with_list(rq, &namespace.shared.pools, is_sgl, guard);
+    let (rq, data, list) = mapped.map_err(|(rq, status)| reject(rq, status))?;
     let in_flight = InFlightIo {
         rq,
         list: list.into_memory(),
     };
     room.put(in_flight, |cid| command.entry(cid, namespace.nsid, data));
+    Ok(())
+}
+
+/// A mapped request, the pointer of its command, and the list to which that leads.
+type Mapped<'a> = (MappedRequest<Io>, DataPointer, PooledList<'a>);
+
+/// Maps the memory of a request, and starts it. Its memory is described by a scatter-gather list or
+/// by pages.
+#[inline]
+fn map_with_list<'q, 'a>(
+    rq: IdleRequest<'q, Io>,
+    pools: &'a Pools,
+    is_sgl: bool,
+    guard: &rcu::Guard,
+) -> Result<Mapped<'a>, (IdleRequest<'q, Io>, BlkStatus)> {
+    if is_sgl {
+        let words = usize::from(rq.nr_phys_segments()) * sgl::WORDS;
+        let mut memory = sgl::Builder::new(pools.list(words));
+        let rq = rq.map_and_start(guard, |address, len| memory.add(address, len))?;
+        let (data, list) = memory.finish();
+        Ok((rq, data, list))
+    } else {
+        let mut memory = prp::Builder::new(pools.list(words_of_pages(rq.bytes())));
+        let rq = rq.map_and_start(guard, |address, len| memory.add(address, len))?;
+        let (data, list) = memory.finish();
+        Ok((rq, data, list))
+    }
+}
+
+/// Does what [`put`] does for a command that a user has made.
+///
+/// A controller compares the length of a scatter-gather list with what the command moves.
+#[cold]
+fn put_of_user<'q>(
+    rq: IdleRequest<'q, Io>,
+    submission: &mut Submission<InFlightIo>,
+    hw: HwQueue<'q, Io>,
+    guard: &rcu::Guard,
+) -> Result<(), RejectedRequest<'q, Io>> {
+    let namespace = hw.queue_data();
+    let Some(room) = submission.room(&rq) else {
+        return Err(turn_away(rq, hw.data()));
+    };
+    let Some(command) = rq.data().user.lock().command else {
+        return Err(rq.reject(BlkStatus::NOTSUPP));
+    };
+    let pools = &namespace.shared.pools;
+    let bounds = match command.io_moves(namespace.block_shift + 9) {
+        Moves::AtMost(_) => None,
+        Moves::Unknown => match pools.guard() {
+            Ok(page) => Some(page),
+            Err(status) => return Err(rq.reject(status)),
+        },
+    };
+    let is_sgl = namespace.shared.has_sgl && rq.bytes() > 0;
+    let mapped = map_with_list(rq, pools, is_sgl, guard);
+    let (rq, mut data, list) = mapped.map_err(|(rq, status)| rq.reject(status))?;
+    let mut list = list.into_memory();
+    if let Some(page) = bounds {
+        (data, list) = page.complete(data, list);
+    }
+    room.put(InFlightIo { rq, list }, |cid| command.entry(cid, data));
     Ok(())
 }
 
@@ -412,7 +545,7 @@ impl Operations for Io {
     type TagSetData = Arc<Shared>;
     type QueueData = Namespace;
     type HwData = Arc<QueuePair<InFlightIo>>;
-    type RequestData = Attempts;
+    type RequestData = IoData;
     type Timer = NoTimer;
 
     fn init_hw_queue(
@@ -423,8 +556,23 @@ impl Operations for Io {
         Ok(shared.pairs.get(index as usize).ok_or(EINVAL)?.clone())
     }
 
-    fn init_request(_: &Arc<Shared>) -> impl PinInit<Attempts> {
-        Attempts::new()
+    fn init_request(_: &Arc<Shared>) -> impl PinInit<IoData> {
+        /// The name of the lock class.
+        static NAME: &CStr = c"rnvme_user_command";
+        pin_init!(IoData {
+            attempts: Attempts::new(),
+            user <- SpinLockIrq::new(Exchange::default(), NAME, static_lock_class!()),
+        })
+    }
+
+    fn ioctl(
+        disk: &DiskAccess<'_, Self>,
+        caller: IoctlCaller,
+        cmd: u32,
+        arg: usize,
+    ) -> Result<u32> {
+        let ioctls = &disk.queue_data().shared.ioctls;
+        ioctls.ioctl(disk, caller, cmd, arg)
     }
 
     #[inline]

@@ -13,6 +13,7 @@ use super::{
     io_queue::{
         InFlightIo,
         Io,
+        Ioctls,
         Shared, //
     },
     link::Link,
@@ -71,6 +72,7 @@ const MAX_RETRY_DELAY: u32 = 5000;
 pub(crate) struct IoQueues {
     admin: Arc<AdminQueue>,
     link: Arc<Link>,
+    ioctls: Arc<dyn Ioctls>,
     made: Option<Made>,
 }
 
@@ -97,10 +99,11 @@ pub(crate) struct For<'a> {
 }
 
 impl IoQueues {
-    pub(crate) fn new(link: Arc<Link>, admin: Arc<AdminQueue>) -> Self {
+    pub(crate) fn new(link: Arc<Link>, admin: Arc<AdminQueue>, ioctls: Arc<dyn Ioctls>) -> Self {
         Self {
             admin,
             link,
+            ioctls,
             made: None,
         }
     }
@@ -267,6 +270,7 @@ impl IoQueues {
             Shared {
                 link: self.link.clone(),
                 admin: self.admin.clone(),
+                ioctls: self.ioctls.clone(),
                 pairs,
                 pools: Pools::new(
                     dev.as_ref(),

@@ -242,6 +242,35 @@ impl Link {
         }
     }
 
+    /// Stops the controller, and has it reset.
+    ///
+    /// # Errors
+    ///
+    /// `EBUSY` if it is being reset or started already; `ENODEV` if it is not used any more.
+    pub(crate) fn reset(&self) -> Result {
+        let mut inner = self.inner.lock();
+        match inner.state {
+            State::Live => {
+                inner.state = State::Resetting;
+                self.stop(&inner, Gate::Paused);
+                self.alarm.request_reset();
+                Ok(())
+            }
+            State::Resetting | State::Starting => Err(EBUSY),
+            State::Dead => Err(ENODEV),
+        }
+    }
+
+    /// Waits until the controller was started or is not used any more, which it returns.
+    ///
+    /// # Errors
+    ///
+    /// `ETIMEDOUT` if that takes longer than `most`; `EINTR` if the task is killed.
+    pub(crate) fn wait_for_reset(&self, most: Delta, interval: Delta) -> Result<State> {
+        let is_over = |state: &State| matches!(state, State::Live | State::Dead);
+        Budget::killable(most).wait(most, interval, || Ok(self.state()), is_over)
+    }
+
     /// Stops the controller, and cancels its commands.
     fn stop(&self, inner: &Inner, gate: Gate) {
         if gate == Gate::Paused {

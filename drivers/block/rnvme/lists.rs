@@ -7,7 +7,10 @@ use super::{
         deallocate_range,
         Blocks, //
     },
-    data_pointer::List,
+    data_pointer::{
+        DataPointer,
+        List, //
+    },
     prp::{
         LIST_ENTRIES,
         PAGE_SIZE, //
@@ -60,6 +63,19 @@ impl Pools {
         }
     }
 
+    /// Takes a page for a command of which it is not known how much it moves.
+    ///
+    /// # Errors
+    ///
+    /// `RESOURCE` if there is no memory.
+    pub(crate) fn guard(&self) -> Result<Guard, BlkStatus> {
+        let mut page = self.pages.take().ok_or(BlkStatus::RESOURCE)?;
+        let entry = page.address().to_le();
+        page.write_all(0, core::iter::repeat_n(entry, PAGE_WORDS))
+            .map_err(|_| BlkStatus::IOERR)?;
+        Ok(Guard(page))
+    }
+
     /// Writes ranges of blocks to deallocate into a page. Returns it, its address, and the number of
     /// ranges, which is at least 1. It has the size of a page, however few there are: some
     /// controllers read all that may be in it.
@@ -88,6 +104,30 @@ impl Pools {
         }
         let address = block.address();
         Ok((block.into_memory(), address, count))
+    }
+}
+
+/// A page that nothing else uses, which is also a list: of itself.
+pub(crate) struct Guard(DmaBlock<u64>);
+
+impl Guard {
+    /// Puts the page in place of addresses that are 0, which a controller would use if the command
+    /// moves more than the memory that it was given.
+    pub(crate) fn complete(
+        self,
+        data: DataPointer,
+        list: Option<DmaMemory>,
+    ) -> (DataPointer, Option<DmaMemory>) {
+        if list.is_some() || data.second != 0 {
+            return (data, list);
+        }
+        let page = self.0.address();
+        let data = DataPointer {
+            first: if data.first == 0 { page } else { data.first },
+            second: page,
+            is_sgl: false,
+        };
+        (data, Some(self.0.into_memory()))
     }
 }
 

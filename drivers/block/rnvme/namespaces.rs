@@ -43,7 +43,10 @@ use kernel::{
             Parent, //
         },
         limits::QueueLimits,
-        mq::TagSet,
+        mq::{
+            DiskHandle,
+            TagSet, //
+        },
         Sectors, //
     },
     dma::bound::DmaDevice,
@@ -147,6 +150,20 @@ impl Namespaces {
     pub(crate) fn remove(&self) {
         let entries = self.entries.lock().take();
         drop(entries);
+    }
+
+    /// Returns the only disk that there is.
+    ///
+    /// # Errors
+    ///
+    /// `ENOTTY` if there is none, `EINVAL` if there are several.
+    #[allow(dead_code)] // There is no character device yet.
+    pub(crate) fn only(&self) -> Result<DiskHandle<Io>> {
+        match self.entries.lock().as_deref() {
+            Some([entry]) => entry.disk.handle().ok_or(ENOTTY),
+            Some([_, _, ..]) => Err(EINVAL),
+            _ => Err(ENOTTY),
+        }
     }
 
     fn link(&self) -> &Link {

@@ -19,6 +19,8 @@ pub(crate) struct Completion {
     pub(crate) status: CommandStatus,
     /// What the command returned.
     pub(crate) result: u32,
+    /// What it returned beyond that, which few commands do.
+    pub(crate) result_high: u32,
 }
 
 impl Completion {
@@ -33,6 +35,7 @@ impl Completion {
             cid: (entry[1] >> 32) as u16,
             status: CommandStatus((entry[1] >> 49) as u16),
             result: entry[0] as u32,
+            result_high: (entry[0] >> 32) as u32,
         }
     }
 }

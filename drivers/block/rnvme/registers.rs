@@ -17,6 +17,8 @@ pub(crate) mod offset {
     pub(crate) const CC: usize = 0x14;
     /// Controller status.
     pub(crate) const CSTS: usize = 0x1c;
+    /// Reset of the subsystem.
+    pub(crate) const NSSR: usize = 0x20;
     /// Attributes of the admin queues.
     pub(crate) const AQA: usize = 0x24;
     /// Base address of the admin submission queue, 64 bits.
@@ -28,6 +30,9 @@ pub(crate) mod offset {
     /// The first doorbell.
     pub(crate) const DOORBELLS: usize = 0x1000;
 }
+
+/// What has the subsystem reset when it is written to NSSR: "NVMe".
+pub(crate) const SUBSYSTEM_RESET: u32 = 0x4e56_4d65;
 
 /// The size of an entry of a submission queue, as a power of two.
 pub(crate) const SQ_ENTRY_SHIFT: u8 = 6;
@@ -96,6 +101,11 @@ impl Capabilities {
 
     fn field(self, shift: u32, bits: u32) -> u64 {
         self.0 >> shift & ((1 << bits) - 1)
+    }
+
+    /// Returns whether the subsystem can be reset.
+    pub(crate) fn has_subsystem_reset(self) -> bool {
+        self.field(36, 1) != 0
     }
 
     fn has_nvm_set(self) -> bool {

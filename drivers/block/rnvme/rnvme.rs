@@ -17,6 +17,8 @@ mod device;
 
 mod controller;
 
+mod ioctl;
+
 mod io_queues;
 
 mod queue_counts;
@@ -56,6 +58,10 @@ mod params;
 
 // What is sent to controllers, and what they tell: pure files.
 mod command;
+
+mod effects;
+
+mod user_command;
 
 mod sgl;
 

@@ -38,6 +38,8 @@ pub(crate) struct Controller {
     pub(crate) highest_nsid: u32,
     /// Whether there is a volatile write cache.
     pub(crate) has_write_cache: bool,
+    /// Whether there is a log of the effects of commands.
+    pub(crate) has_effects_log: bool,
     /// Which optional commands there are.
     pub(crate) optional: OptionalCommands,
     /// Whether commands may have a scatter-gather list.
@@ -87,6 +89,7 @@ impl Controller {
             max_namespaces: most.clamp(1, MAX_NAMESPACES),
             highest_nsid,
             has_write_cache: byte::<525>(data) & 1 != 0,
+            has_effects_log: byte::<261>(data) & 1 << 1 != 0,
             optional: OptionalCommands {
                 dataset_management: optional & 1 << 2 != 0,
                 write_zeroes: optional & 1 << 3 != 0,
