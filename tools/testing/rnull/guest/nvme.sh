@@ -66,6 +66,24 @@ has_disks() {
 	[ "$(find /dev -maxdepth 1 -name 'rnvme*n*' -type b | wc -l)" = "$1" ]
 }
 
+# take ADDRESS DRIVER: gives the controller to a driver, and waits for its disks.
+take() {
+	[ ! -e "$pci/devices/$1/driver" ] || echo "$1" >"$pci/devices/$1/driver/unbind"
+	echo "$2" >"$pci/devices/$1/driver_override"
+	echo "$1" >"$pci/drivers_probe"
+	wait_for has_all "$2"
+}
+
+# has_all DRIVER: C's driver makes a disk of the namespace with large blocks, too, which has no size.
+has_all() {
+	[ "$(cat /sys/block/"$1"*/size 2>/dev/null | grep -cvx 0)" = 18 ]
+}
+
+# disk_of DRIVER SECTORS: the disk with that size. C's driver numbers disks as it finds them.
+disk_of() {
+	grep -lx "$2" /sys/block/"$1"*/size | cut -d/ -f4
+}
+
 # vectors: the number of interrupts with a handler of the driver.
 vectors() {
 	grep -c rnvme_admin /proc/interrupts
