@@ -228,7 +228,8 @@ static void blocks(void)
 	submit("submit with protection", read);
 	read.metadata = at(0);
 	submit("submit with metadata", read);
-	read.control = read.metadata = 0;
+	read.control = 0;
+	read.metadata = 0;
 	read.slba = ~0ull;
 	submit("submit behind the end", read);
 }

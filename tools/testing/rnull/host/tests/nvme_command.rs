@@ -10,6 +10,8 @@ mod rnvme {
     pub mod data_pointer;
     #[allow(dead_code)]
     pub mod queue_entry;
+    #[allow(dead_code)]
+    pub mod user_command;
 }
 
 use proptest::prelude::*;
@@ -106,9 +108,9 @@ proptest! {
             (AdminCommand::DeleteSubmissionQueue(id), 0),
             (AdminCommand::DeleteCompletionQueue(id), 4),
         ] {
-            let entry = command.entry(cid, Prps::default());
+            let entry = command.entry(cid, DataPointer::default());
             let rest: [(usize, &[u8]); 1] = [(40, &id.to_le_bytes())];
-            prop_assert_eq!(in_memory(&entry), expected(opcode, cid, 0, Prps::default(), &rest));
+            prop_assert_eq!(in_memory(&entry), expected(opcode, cid, 0, DataPointer::default(), &rest));
         }
     }
 

@@ -10,11 +10,11 @@ use queue_entry::*;
 
 proptest! {
     #[test]
-    fn completions(result: u32, queue: (u16, u16), cid: u16, phase: bool, status in 0..1u16 << 15) {
+    fn completions(result: u32, high: u32, queue: (u16, u16), cid: u16, phase: bool, status in 0..1u16 << 15) {
         let last = status << 1 | u16::from(phase);
         let bytes = [
             &result.to_le_bytes()[..],
-            &[0; 4],
+            &high.to_le_bytes(),
             &queue.0.to_le_bytes(),
             &queue.1.to_le_bytes(),
             &cid.to_le_bytes(),
@@ -24,6 +24,7 @@ proptest! {
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
         let completion = Completion::parse([word(0), word(8)]);
         prop_assert_eq!((completion.cid, completion.result), (cid, result));
+        prop_assert_eq!(completion.result_high, high);
         prop_assert_eq!(Completion::phase(word(8)), phase);
         prop_assert_eq!(completion.status.code(), status & 0x7ff);
         prop_assert_eq!(completion.status.is_success(), status & 0x7ff == 0);
