@@ -306,3 +306,6 @@ pub struct IoctlCaller {
     /// Its ABI is that of 32 bits.
     pub is_compat: bool,
 }
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod tests;
