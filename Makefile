@@ -9,7 +9,7 @@
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
 
-run: ## verified I/O on /dev/rnullb0 in Debian's kernel, then null_blk and rnull side by side (TREE=1: overlaid kernel)
+run: ## verified I/O in Debian's kernel: null_blk and rnull, then nvme and rnvme side by side (TREE=1: overlaid kernel)
 	@scripts/run $(if $(TREE),--tree)
 
 test: ## all tests, with a summary (FULL=1: all guest tests on the debug kernel, too)
@@ -42,10 +42,10 @@ kernel: ## the overlaid kernel, configuration `fast`
 debug-kernel: ## the overlaid kernel, configuration `debug`
 	@scripts/build-kernel debug
 
-modules: ## rnull as a module for the kernel that is running, if that is a 7.3 of Debian's
+modules: ## rnull and rnvme as modules for the kernel that is running, if that is a 7.3 of Debian's
 	@scripts/host-module
 
-deb: ## the Debian package rnull-dkms, which builds the module for the kernels that are installed
+deb: ## the Debian package rnull-dkms, which builds the modules for the kernels that are installed
 	@scripts/deb
 
 clean-cache: ## remove all that was downloaded and built
