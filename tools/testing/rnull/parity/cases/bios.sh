@@ -58,6 +58,11 @@ get a/no_sched => 1
 get a/use_per_node_hctx => 1
 write a 0 65536 1 => ok
 read a 0 65536 => ok 65536*#1
+case a zoned disk gets no bios
+device a size=16 zoned=1 zone_size=4 queue_mode=0
+get a/queue_mode => 2
+write a 0 4096 1 => ok
+write a 8192 4096 1 => EIO
 case from bios to requests and back
 device a size=2 memory_backed=1 discard=1 queue_mode=0
 write a 0 65536 1 => ok
