@@ -4,9 +4,9 @@
 //!
 //! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
 
-/// Returns the events to ask for, as the value of the feature Asynchronous Event Configuration, from
-/// the field OAES: that the health is critical, which each controller may report; that namespaces
-/// have changed; and that the activation of firmware begins.
+/// Returns the events to ask for, as the value of the feature Asynchronous Event Configuration,
+/// from the field OAES: that the health is critical, which each controller may report; that
+/// namespaces have changed; and that the activation of firmware begins.
 pub(crate) fn wanted_events(offered: u32) -> u32 {
     const CRITICAL_WARNINGS: u32 = 0x1f;
     const NOTICES: u32 = 1 << 8 | 1 << 9;
@@ -58,8 +58,8 @@ impl Event {
 impl EventKind {
     /// Returns the length in bytes of the log page that is read to clear the event.
     ///
-    /// A page about errors or health is not read: if its cause persists, the controller would report
-    /// the event again at once. It is left to whoever looks at the page.
+    /// A page about errors or health is not read: if its cause persists, the controller would
+    /// report the event again at once. It is left to whoever looks at the page.
     pub(crate) fn clear_by_reading(self) -> Option<u32> {
         match self {
             Self::NamespacesChanged => Some(4096),

@@ -208,8 +208,8 @@ impl Link {
     /// and has it reset.
     ///
     /// `is_in_flight` says whether the controller still has the command: another command may have
-    /// had it reset meanwhile. `abort` has it aborted, and returns false if that is not possible, or
-    /// has not helped.
+    /// had it reset meanwhile. `abort` has it aborted, and returns false if that is not possible,
+    /// or has not helped.
     ///
     /// If a task that holds the lock of the device may be waiting for the command, the command
     /// fails instead: a reset would wait for that lock.

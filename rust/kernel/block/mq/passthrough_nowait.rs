@@ -29,8 +29,8 @@ impl<T: Operations> Passthrough<'_, T> {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the request has a buffer, which nothing would free; and `EDEADLK` in a context that
-    /// cannot sleep, such as a callback that queues requests and must not sleep: it would call
+    /// `EINVAL` if the request has a buffer, which nothing would free; and `EDEADLK` in a context
+    /// that cannot sleep, such as a callback that queues requests and must not sleep: it would call
     /// itself. For a driver whose `queue_rq` must not sleep, that is anywhere in a kernel without
     /// `CONFIG_PREEMPT_COUNT`, which does not tell. The request is dropped then.
     ///

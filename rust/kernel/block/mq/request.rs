@@ -201,8 +201,8 @@ impl<T: Operations> Request<T> {
         self.has(bindings::req_flag_bits___REQ_FUA)
     }
 
-    /// Returns whether the submitter has another way to do what it wants, so that a request that has
-    /// failed should not be sent again: C's `blk_noretry_request()`.
+    /// Returns whether the submitter has another way to do what it wants, so that a request that
+    /// has failed should not be sent again: C's `blk_noretry_request()`.
     #[inline]
     pub fn is_failfast(&self) -> bool {
         self.has(bindings::req_flag_bits___REQ_FAILFAST_DEV)
