@@ -105,7 +105,21 @@ impl<L: List> Builder<L> {
         let Some(end) = address.checked_add(len).filter(|_| is_joined && len > 0) else {
             return Err(self.list.unfit());
         };
-        let (mut page, mut left) = (address, (offset + len).div_ceil(PAGE_SIZE) as usize);
+        if offset + len <= PAGE_SIZE {
+            self.add_page(address)?;
+        } else {
+            self.add_several(address, (offset + len).div_ceil(PAGE_SIZE) as usize)?;
+        }
+        if end % PAGE_SIZE != 0 {
+            self.is_ended = true;
+            self.next = 0;
+            self.limit = 0;
+        }
+        Ok(())
+    }
+
+    /// Adds so many pages that follow one another, the first from `page` on.
+    fn add_several(&mut self, mut page: u64, mut left: usize) -> Result<(), L::Error> {
         while left > 0 {
             let room = self.limit - self.next;
             let added = if room == 0 {
@@ -122,17 +136,19 @@ impl<L: List> Builder<L> {
             page = behind;
             left -= added;
         }
-        if end % PAGE_SIZE != 0 {
-            self.is_ended = true;
-            self.next = 0;
-            self.limit = 0;
-        }
         Ok(())
     }
 
-    /// Adds a page for which there is no room in a list.
+    /// Adds a page. That it is the last one is left to the caller.
+    #[inline]
     fn add_page(&mut self, page: u64) -> Result<(), L::Error> {
         match (self.pages, self.lists) {
+            _ if self.next < self.limit => {
+                self.list.set(self.next, page)?;
+                self.next += 1;
+                self.last = page;
+                return Ok(());
+            }
             (0, _) => self.first = page,
             (1, _) => self.second = page,
             (_, 0) => {
