@@ -247,8 +247,8 @@ impl DiskOperations {
         ManuallyDrop::new(self).table.as_ptr().cast()
     }
 
-    /// Waits for the zone reports and the ioctls of a disk that was removed. Drops its tag set, unless a task has
-    /// the disk open: the last close drops it then.
+    /// Waits for the zone reports and the ioctls of a disk that was removed. Drops its tag set,
+    /// unless a task has the disk open: the last close drops it then.
     ///
     /// If the module is not live, loading it may fail or have failed, in which case the loader
     /// frees it even if a task has the disk open. The tag set is therefore dropped at once, and so

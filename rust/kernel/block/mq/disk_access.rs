@@ -279,8 +279,8 @@ impl<T: Operations> DiskHandle<T> {
     pub fn access<R>(&self, f: impl FnOnce(&DiskAccess<'_, T>) -> Result<R>) -> Result<R> {
         late_drop::check_may_sleep()?;
         self.gate.enter(|queue| {
-            // SAFETY: By the type invariant, it is the queue of a disk of `T`. The gate is not closed
-            // before this returns.
+            // SAFETY: By the type invariant, it is the queue of a disk of `T`. The gate is not
+            // closed before this returns.
             f(&unsafe { DiskAccess::from_raw(queue) })
         })
     }

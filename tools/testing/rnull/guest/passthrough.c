@@ -47,7 +47,8 @@ static void print(const char *name, long returned, uint64_t result)
 	if (prints_data)
 		printf(" data %016llx", (unsigned long long)hash(room, ROOM + 2 * MARGIN));
 	putchar('\n');
-	prints_result = prints_data = true;
+	prints_result = true;
+	prints_data = true;
 }
 
 /* at: memory with that offset in a page, behind a margin. */
@@ -370,9 +371,10 @@ static void plain(const char *path)
 			fill(opcode);
 			snprintf(name, sizeof(name), "command %#x", opcode);
 			/* C's driver does not look for partitions with the layout of 32 bits. */
-			send(name, false, i == 2, (struct nvme_passthru_cmd64){
-				.nsid = nsid, .opcode = opcode, .addr = at(0), .data_len = 4096,
-				.cdw10 = 8 });
+			if (i == 2)
+				io64(name, .opcode = opcode, .addr = at(0), .data_len = 4096, .cdw10 = 8);
+			else
+				io(name, .opcode = opcode, .addr = at(0), .data_len = 4096, .cdw10 = 8);
 		}
 		io("a vendor's command", .opcode = 0x91);
 		submit("submit read", (struct nvme_user_io){ .opcode = 2, .addr = at(0) });
