@@ -363,6 +363,7 @@ struct blk_add_work {
 	struct work_struct work;
 	struct device *parent;
 	struct gendisk *disk;
+	const struct attribute_group **groups;
 	int error;
 };
 
@@ -370,7 +371,7 @@ __rust_helper void rust_helper_blk_add_work(struct work_struct *work)
 {
 	struct blk_add_work *add = container_of(work, struct blk_add_work, work);
 
-	add->error = device_add_disk(add->parent, add->disk, NULL);
+	add->error = device_add_disk(add->parent, add->disk, add->groups);
 }
 
 /*
@@ -382,12 +383,17 @@ __rust_helper void rust_helper_blk_add_work(struct work_struct *work)
  */
 __rust_helper int
 rust_helper_blk_add_disk(struct device *parent, struct gendisk *disk,
+			 const struct attribute_group **groups,
 			 struct module *owner)
 {
-	struct blk_add_work add = { .parent = parent, .disk = disk };
+	struct blk_add_work add = {
+		.parent = parent,
+		.disk = disk,
+		.groups = groups,
+	};
 
 	if (rust_helper_blk_owner_stays(owner))
-		return device_add_disk(parent, disk, NULL);
+		return device_add_disk(parent, disk, groups);
 
 	INIT_WORK_ONSTACK(&add.work, rust_helper_blk_add_work);
 	queue_work(system_dfl_wq, &add.work);

@@ -94,15 +94,15 @@ mod attribute;
 mod node;
 
 pub use self::{
-    attribute::{
-        Attribute,
-        Page,
-        Text, //
-    },
+    attribute::Attribute,
     group::{
         DefaultGroups,
         Group,
         NoChild, //
     },
     subsystem::Subsystem, //
+};
+pub use crate::attribute_text::{
+    Page,
+    Text, //
 };

@@ -30,6 +30,10 @@ pub mod configfs;
 pub mod fault;
 pub mod params;
 
+pub mod attribute_text;
+
+pub mod device_class;
+
 pub mod xarray;
 
 pub mod folio;

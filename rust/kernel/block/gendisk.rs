@@ -12,8 +12,6 @@ mod disk;
 mod interface;
 mod operations;
 
-mod parent;
-
 pub use self::{
     builder::GenDiskBuilder,
     disk::{
@@ -24,6 +22,6 @@ pub use self::{
         Bios,
         Driver,
         Requests, //
-    },
-    parent::Parent,
+    }, //
 };
+pub use crate::device_class::Parent;

@@ -17,7 +17,6 @@ use super::{
         TagSetAndDevice, //
     },
     operations::DiskOperations,
-    parent::Parent,
     NewDisk, //
 };
 use crate::{
@@ -32,6 +31,11 @@ use crate::{
         },
         zone::ZoneReports,
         Sectors, //
+    },
+    device_class::{
+        Attribute,
+        Parent,
+        Table, //
     },
     dma::bound::DmaDevice,
     late_drop::{
@@ -127,6 +131,7 @@ pub struct GenDiskBuilder<T: Driver<I>, I = Requests> {
     capacity: Sectors,
     numbers: Option<DeviceNumbers>,
     parent: Option<Arc<Parent>>,
+    attributes: &'static [Attribute<T::QueueData>],
 }
 
 impl<T: mq::Operations> GenDiskBuilder<T, Requests> {
@@ -175,6 +180,7 @@ impl<I: 'static, T: Driver<I>> GenDiskBuilder<T, I> {
             capacity: Sectors::ZERO,
             numbers: None,
             parent: None,
+            attributes: &[],
         }
     }
 
@@ -211,6 +217,12 @@ impl<I: 'static, T: Driver<I>> GenDiskBuilder<T, I> {
     /// find them. The memory of the device and its ancestors is not freed before that.
     pub fn parent(mut self, parent: Arc<Parent>) -> Self {
         self.parent = Some(parent);
+        self
+    }
+
+    /// Gives the disk attribute files in sysfs, which are below `/sys/block/NAME`.
+    pub fn attributes(mut self, attributes: &'static [Attribute<T::QueueData>]) -> Self {
+        self.attributes = attributes;
         self
     }
 
@@ -262,6 +274,13 @@ impl<I: 'static, T: Driver<I>> GenDiskBuilder<T, I> {
         let zone_reports = self.zone_reports()?;
         let (limits, class, numbers) = (self.limits, self.class, self.numbers);
         let base = T::base(self.tag_set, queue_data)?;
+        let attributes = if self.attributes.is_empty() {
+            None
+        } else {
+            let data: *const T::QueueData = base.queue_data();
+            // SAFETY: `Disk` removes the disk before it drops `base`, in which the data is pinned.
+            Some(unsafe { Table::new(self.attributes, data) }?)
+        };
         let operations =
             DiskOperations::new(owner, base.tag_set(), T::SUBMIT_BIO, zone_reports, T::IOCTL)?;
         // SAFETY: `Disk` drops it after the disk.
@@ -274,6 +293,7 @@ impl<I: 'static, T: Driver<I>> GenDiskBuilder<T, I> {
             added: false,
             zoned: limits.zoned,
             base,
+            attributes,
             parent: self.parent,
             _major: numbers.map(|numbers| numbers.major),
             pin: disk_pin,

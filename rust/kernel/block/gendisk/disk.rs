@@ -10,8 +10,7 @@ use super::{
         Driver,
         Requests, //
     },
-    operations::DiskOperations,
-    parent::Parent, //
+    operations::DiskOperations, //
 };
 use crate::{
     bindings,
@@ -24,6 +23,10 @@ use crate::{
         },
         Sectors,
         SECTOR_SHIFT, //
+    },
+    device_class::{
+        Parent,
+        Table, //
     },
     error::to_result,
     late_drop::{
@@ -56,6 +59,8 @@ pub(super) struct Disk<B: Base> {
     pub(super) disk: NonNull<bindings::gendisk>,
     pub(super) added: bool,
     pub(super) zoned: bool,
+    /// Before the data, which it points to.
+    pub(super) attributes: Option<Table<B::QueueData>>,
     pub(super) base: B,
     pub(super) parent: Option<Arc<Parent>>,
     pub(super) _major: Option<Arc<BlockMajor>>,
@@ -182,14 +187,17 @@ impl<I: 'static, T: Driver<I>> NewDisk<T, I> {
         let owner = this_module::<T::Module>().as_ptr();
         let parent = self.disk.parent.as_ref();
         let parent = parent.map_or(core::ptr::null_mut(), |parent| parent.as_raw());
+        let attributes = self.disk.attributes.as_ref();
+        let groups = attributes.map_or(core::ptr::null_mut(), |table| table.as_raw());
         if self.disk.zoned {
             // SAFETY: By the type invariant of `Disk`, it is allocated, and was not added before.
             // Its queue is zoned and its operations can report zones, as the builder has checked.
             to_result(unsafe { bindings::blk_revalidate_zones(disk) })?;
         }
         // SAFETY: By the type invariant of `Disk`, it is allocated, and was not added before.
-        // The parent and its ancestors are valid as long as the disk is on the system.
-        to_result(unsafe { bindings::blk_add_disk(parent, disk, owner) })?;
+        // The parent and its ancestors, and the attributes, are valid as long as the disk is on the
+        // system.
+        to_result(unsafe { bindings::blk_add_disk(parent, disk, groups, owner) })?;
         // INVARIANT: The disk is added now.
         self.disk.as_mut().added = true;
         Ok(GenDisk { disk: self.disk })

@@ -110,7 +110,7 @@ pub(super) type ReportZones =
 #[allow(unreachable_pub)]
 pub unsafe trait Base: Send + Sync + Unpin + 'static {
     /// The driver's data.
-    type QueueData;
+    type QueueData: Send + Sync + 'static;
 
     /// Returns the driver's data.
     fn queue_data(&self) -> &Self::QueueData;

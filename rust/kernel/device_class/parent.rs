@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The device that a disk is a child of, with the ancestors of that device.
+//! The device that a disk, or another device, is a child of, with the ancestors of that device.
 //!
 //! When a disk is removed, C walks from it to the root of the device tree
 //! (`pm_runtime_set_memalloc_noio()`). A device that was removed holds no reference to its parent,
@@ -73,8 +73,24 @@ impl Parent {
         }
     }
 
+    /// Makes a device a parent that has this parent itself, or none.
+    pub(super) fn below(dev: &Device, parent: Option<&Self>) -> Result<Arc<Self>> {
+        let mut ancestors = KVec::new();
+        ancestors.push(dev.into(), GFP_KERNEL)?;
+        for ancestor in parent.iter().flat_map(|parent| parent.0.iter()) {
+            ancestors.push(ancestor.clone(), GFP_KERNEL)?;
+        }
+        Ok(Arc::new(Self(ancestors), GFP_KERNEL)?)
+    }
+
+    /// Returns the number of the node in whose memory the device is nearest, or -1.
+    pub fn numa_node(&self) -> i32 {
+        // SAFETY: The device is valid.
+        unsafe { bindings::device_numa_node(self.as_raw()) }
+    }
+
     /// Returns C's pointer to the device.
-    pub(super) fn as_raw(&self) -> *mut bindings::device {
+    pub(crate) fn as_raw(&self) -> *mut bindings::device {
         match self.0.first() {
             Some(parent) => ptr::from_ref(&**parent).cast_mut().cast(),
             None => ptr::null_mut(),

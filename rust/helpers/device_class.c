@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What lies in unions or macros of devices, their attributes, and character devices. */
+
+#include <linux/device.h>
+#include <linux/fs.h>
+#include <linux/sysfs.h>
+
+__rust_helper void rust_helper_device_attribute_init(
+	struct device_attribute *attribute, const char *name, umode_t mode,
+	ssize_t (*show)(struct device *dev, struct device_attribute *attr,
+			char *buf),
+	ssize_t (*store)(struct device *dev, struct device_attribute *attr,
+			 const char *buf, size_t count))
+{
+	sysfs_attr_init(&attribute->attr);
+	attribute->attr.name = name;
+	attribute->attr.mode = mode;
+	attribute->show = show;
+	attribute->store = store;
+}
+
+__rust_helper void
+rust_helper_attribute_group_init(struct attribute_group *group,
+				 struct attribute **attributes)
+{
+	group->attrs = attributes;
+}
+
+__rust_helper int rust_helper_device_numa_node(struct device *dev)
+{
+	return dev_to_node(dev);
+}
+
+__rust_helper struct cdev *rust_helper_inode_cdev(struct inode *inode)
+{
+	return inode->i_cdev;
+}
