@@ -18,6 +18,10 @@ use super::{
         Identify, //
     },
     completion_queue::EventSink,
+    control::{
+        ControlDevices,
+        Facts, //
+    },
     effects::Effects,
     event::wanted_events,
     events::{
@@ -70,6 +74,7 @@ use kernel::{
         },
     },
     prelude::*,
+    str::CString,
     sync::Arc,
     time::Delta, //
 };
@@ -87,6 +92,8 @@ const MAX_SHUTDOWN_TIMEOUT: u32 = 60_000;
 pub(crate) struct Controller {
     /// First: removing a disk needs all that follows.
     namespaces: Option<Arc<Namespaces>>,
+    /// After the disks, which are its children.
+    control: Option<ControlDevices>,
     io_queues: IoQueues,
     events: Arc<Events>,
     sink: Arc<dyn EventSink>,
@@ -119,6 +126,7 @@ impl Controller {
         let target = Target::new(admin.clone(), link.clone())?;
         let mut this = Self {
             namespaces: None,
+            control: None,
             io_queues: IoQueues::new(link.clone(), admin.clone(), target.clone()),
             sink: Arc::new(Sink(events.clone()), GFP_KERNEL)?,
             events,
@@ -137,12 +145,40 @@ impl Controller {
 
     /// Begins to look for namespaces, of which disks are made.
     fn look_for_namespaces(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
+        if self.control.is_some() && self.namespaces.is_none() {
+            return Ok(());
+        }
         if let Some(namespaces) = &self.namespaces {
             // A reset may have interrupted the worker, and changed what there is.
             namespaces.scan();
             return Ok(());
         }
-        let (Some(identity), Some(queues)) = (self.identity, self.io_queues.made()) else {
+        let Some(identity) = self.identity else {
+            return Ok(());
+        };
+        let limits = self.nvm_limits()?;
+        let parent = Parent::new(dev.as_ref())?;
+        let queues = self
+            .io_queues
+            .made()
+            .map_or(0, |it| it.shared.pairs.len() as u32);
+        let facts = Facts {
+            address: CString::try_from_fmt(fmt!("{}", dev.as_ref().name().to_str()?))?,
+            instance: self.instance.number(),
+            node: parent.numa_node(),
+            queues: 1 + queues,
+            entries: self.io_queues.entries(),
+        };
+        let control = ControlDevices::new(
+            self.link.clone(),
+            self.target.clone(),
+            identity,
+            facts,
+            parent,
+        )?;
+        let parent = control.as_parent()?;
+        self.control = Some(control);
+        let Some(queues) = self.io_queues.made() else {
             return Ok(());
         };
         let namespaces = Namespaces::new(Source {
@@ -150,10 +186,10 @@ impl Controller {
             shared: queues.shared.clone(),
             tags: queues.tags.clone(),
             dma: self.dma.clone(),
-            parent: Parent::new(dev.as_ref())?,
+            parent,
             instance: self.instance.number(),
             identity,
-            limits: self.nvm_limits()?,
+            limits,
             version: self.link.registers.version()?,
         })?;
         namespaces.scan();
@@ -295,7 +331,7 @@ impl Controller {
         self.release(dev);
     }
 
-    /// Removes the disks.
+    /// Removes the disks, and the devices of the controller in its classes.
     pub(crate) fn remove_disks(&mut self) {
         self.link.retire();
         if self.link.registers.check_alive().is_err() {
@@ -310,6 +346,7 @@ impl Controller {
         if let Some(namespaces) = self.namespaces.take() {
             namespaces.remove();
         }
+        self.control = None;
     }
 
     /// Lets the controller do the requests that it has, tells it that it will lose its power, and
@@ -378,6 +415,9 @@ impl Controller {
             );
         }
         self.admin.set_abort_limit(found.abort_limit);
+        if let Some(control) = &self.control {
+            control.set_identity(found);
+        }
         self.identity = Some(found);
         if !self.target.has_identity() {
             let log = if found.has_effects_log {

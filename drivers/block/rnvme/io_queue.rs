@@ -11,6 +11,7 @@ use super::{
     },
     completion_queue::Command,
     data_pointer::DataPointer,
+    identify::descriptors::Identifiers,
     link::Link,
     lists::{
         words_of_pages,
@@ -67,6 +68,7 @@ use kernel::{
     },
     dma::pool::DmaMemory,
     prelude::*,
+    str::CString,
     sync::{
         rcu,
         static_lock_class,
@@ -109,6 +111,9 @@ pub(crate) struct Namespace {
     pub(crate) block_shift: u32,
     /// Whether Write Zeroes may deallocate blocks, as these read as zeros then.
     pub(crate) zeroes_may_deallocate: bool,
+    pub(crate) ids: Identifiers,
+    /// The name by which it is known wherever it is.
+    pub(crate) wwid: CString,
 }
 
 impl Namespace {

@@ -247,7 +247,7 @@ impl IoQueues {
     }
 
     /// Returns the number of entries of an I/O queue: 2 to 4095.
-    fn entries(&self) -> u16 {
+    pub(crate) fn entries(&self) -> u16 {
         let most = self.link.registers.queue_entries();
         most.min(params::queue_entries().into()) as u16
     }

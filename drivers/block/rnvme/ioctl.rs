@@ -163,7 +163,6 @@ impl Target {
     /// if the arguments are not valid, or the memory is shorter than what the command moves;
     /// `EFAULT` if memory of the user cannot be accessed; `EINTR` if the controller was stopped
     /// meanwhile; `EIO` if it does not work.
-    #[allow(dead_code)] // There is no character device yet.
     pub(crate) fn controller_ioctl(
         &self,
         caller: IoctlCaller,
@@ -183,15 +182,13 @@ impl Target {
                 disk.access(|disk| self.namespace_ioctl(disk, caller, cmd, arg))
             }
             RESET | SUBSYSTEM_RESET | RESCAN if !capability::is_admin() => Err(EACCES),
-            RESET => self.reset(),
+            RESET => self.reset().map(|()| 0),
             SUBSYSTEM_RESET => {
                 self.link.registers.reset_subsystem()?;
-                self.reset()
+                self.reset().map(|()| 0)
             }
             RESCAN => {
-                if let Some(namespaces) = self.namespaces() {
-                    namespaces.scan();
-                }
+                self.rescan();
                 Ok(0)
             }
             _ => Err(ENOTTY),
@@ -217,8 +214,15 @@ impl Target {
         }
     }
 
+    /// Has the namespaces looked for.
+    pub(crate) fn rescan(&self) {
+        if let Some(namespaces) = self.namespaces() {
+            namespaces.scan();
+        }
+    }
+
     /// Has the controller reset, and waits for that.
-    fn reset(&self) -> Result<u32> {
+    pub(crate) fn reset(&self) -> Result {
         dev_warn!(
             self.link.registers.device(),
             "a user resets the controller\n"
@@ -226,7 +230,7 @@ impl Target {
         self.link.reset()?;
         let state = self.link.wait_for_reset(RESET_LIMIT, RESET_INTERVAL)?;
         if state == State::Live {
-            Ok(0)
+            Ok(())
         } else {
             Err(ENETRESET)
         }

@@ -11,6 +11,11 @@ use super::{
         Identify,
         MAX_DEALLOCATE_RANGES, //
     },
+    disk_files,
+    generic::{
+        self,
+        Generic, //
+    },
     identify::{
         active_list::ActiveList,
         controller::{
@@ -31,6 +36,7 @@ use super::{
         Link,
         State, //
     },
+    names::prefix,
     prp,
     registers::Version, //
     sgl,
@@ -49,6 +55,7 @@ use kernel::{
         },
         Sectors, //
     },
+    device_class::ClassDevice,
     dma::bound::DmaDevice,
     impl_has_work,
     new_mutex,
@@ -84,6 +91,8 @@ pub(crate) struct Source {
 
 /// A disk, with what the controller said of its namespace.
 struct Entry {
+    /// First: it is not there without the disk.
+    _generic: Option<ClassDevice<Generic>>,
     nsid: u32,
     /// The number in the name of the disk.
     number: u32,
@@ -258,7 +267,7 @@ impl Namespaces {
                 return Ok(());
             }
         };
-        let identifiers = self.identifiers(nsid)?;
+        let identifiers = self.identifiers(nsid, &found)?;
         if let Some(at) = old {
             let entry = &mut entries[at];
             if entry.identifiers != identifiers {
@@ -294,16 +303,27 @@ impl Namespaces {
         Ok(())
     }
 
-    /// Asks for the identifiers of a namespace.
-    fn identifiers(&self, nsid: u32) -> Result<Identifiers> {
+    /// Returns the identifiers of a namespace: those of the list first.
+    fn identifiers(&self, nsid: u32, found: &namespace::Namespace) -> Result<Identifiers> {
+        let mut ids = Identifiers {
+            eui64: found.eui64,
+            nguid: found.nguid,
+            ..Identifiers::default()
+        };
         // Older controllers do not know the question.
         if !self.source.version.is_at_least(1, 3) {
-            return Ok(Identifiers::default());
+            return Ok(ids);
         }
         let Some(answer) = self.ask(Identify::Descriptors(nsid))? else {
-            return Ok(Identifiers::default());
+            return Ok(ids);
         };
-        Ok(Identifiers::parse(answer.first_chunk().ok_or(EIO)?))
+        let listed = Identifiers::parse(answer.first_chunk().ok_or(EIO)?);
+        ids = Identifiers {
+            eui64: listed.eui64.or(ids.eui64),
+            nguid: listed.nguid.or(ids.nguid),
+            ..listed
+        };
+        Ok(ids)
     }
 
     /// Makes a disk with the lowest number that is free.
@@ -312,7 +332,7 @@ impl Namespaces {
         entries: &[Entry],
         nsid: u32,
         found: namespace::Namespace,
-        identifiers: Identifiers,
+        ids: Identifiers,
     ) -> Result<Entry> {
         let Source {
             shared,
@@ -326,25 +346,42 @@ impl Namespaces {
         } = &self.source;
         let is_free = |number: &u32| entries.iter().all(|entry| entry.number != *number);
         let number = (1..).find(is_free).ok_or(ENOSPC)?;
-        let name = CString::try_from_fmt(fmt!("rnvme{instance}n{number}"))?;
+        let name = CString::try_from_fmt(fmt!("{}{instance}n{number}", prefix!()))?;
         let data = Namespace {
             shared: shared.clone(),
             nsid,
             block_shift: found.block_shift - 9,
             zeroes_may_deallocate: found.discard_zeroes && found.zeroes_may_discard,
+            wwid: disk_files::worldwide_name(identity, nsid, &ids)?,
+            ids,
         };
         let disk = GenDiskBuilder::new(tags.clone(), static_lock_class!())
             .limits(limits(identity, nvm_limits, &found, dma))
             .capacity(Sectors(found.sectors))
             .dma_device(dma.clone())
             .parent(parent.clone())
+            .attributes(disk_files::ATTRIBUTES)
             .build(&name, Ok(data))?
             .add()?;
+        let generic = disk.handle().ok_or(ENODEV).and_then(|handle| {
+            generic::add(
+                handle,
+                shared.ioctls.clone(),
+                parent.clone(),
+                *instance,
+                number,
+            )
+        });
+        let generic = generic.inspect_err(|error| {
+            let dev = self.link().registers.device();
+            dev_err!(dev, "namespace {nsid} has no character device: {error:?}\n");
+        });
         Ok(Entry {
+            _generic: generic.ok(),
             nsid,
             number,
             found,
-            identifiers,
+            identifiers: ids,
             disk,
         })
     }

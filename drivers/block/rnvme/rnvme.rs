@@ -17,6 +17,8 @@ mod device;
 
 mod controller;
 
+mod control;
+
 mod ioctl;
 
 mod io_queues;
@@ -26,6 +28,10 @@ mod queue_counts;
 mod events;
 
 mod namespaces;
+
+mod generic;
+
+mod disk_files;
 
 mod instance;
 
@@ -56,6 +62,8 @@ mod budget;
 
 mod params;
 
+mod names;
+
 // What is sent to controllers, and what they tell: pure files.
 mod command;
 
@@ -78,6 +86,7 @@ mod identify;
 
 mod registers;
 
+use control::Classes;
 use device::Nvme;
 use kernel::{
     driver::Registration,
@@ -99,12 +108,15 @@ module! {
 struct Rnvme {
     #[pin]
     driver: Registration<Adapter<Nvme>>,
+    /// After the driver, which uses it.
+    classes: Classes,
 }
 
 impl InPlaceModule for Rnvme {
     fn init(module: &'static ThisModule) -> impl PinInit<Self, Error> {
         params::sanitize();
         try_pin_init!(Self {
+            classes: Classes::new(module)?,
             driver <- Registration::new(c"rnvme", module),
         })
     }

@@ -45,7 +45,10 @@ impl UserCommand {
         // PSDT is the bits 14 and 15: with SGL, 01b.
         let psdt = u32::from(data.is_sgl) << 14;
         [
-            dwords(u32::from(self.opcode) | psdt | u32::from(cid) << 16, self.nsid),
+            dwords(
+                u32::from(self.opcode) | psdt | u32::from(cid) << 16,
+                self.nsid,
+            ),
             dwords(self.low[0], self.low[1]),
             // The address of metadata.
             0,

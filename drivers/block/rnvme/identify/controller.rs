@@ -12,6 +12,7 @@ use super::{
     },
     text::Text, //
 };
+use core::fmt;
 
 /// The most bytes that this driver moves with one command.
 pub(crate) const MAX_TRANSFER: u32 = 8 << 20;
@@ -22,6 +23,10 @@ pub(crate) const MAX_NAMESPACES: u32 = 1024;
 /// What a controller says about itself, as far as this driver uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Controller {
+    /// The vendor of the PCI device.
+    pub(crate) vendor: u16,
+    /// The vendor of the subsystem.
+    pub(crate) subsystem_vendor: u16,
     /// The serial number.
     pub(crate) serial: Text<20>,
     /// The model number.
@@ -30,6 +35,10 @@ pub(crate) struct Controller {
     pub(crate) firmware: Text<8>,
     /// The number of the controller in its subsystem.
     pub(crate) id: u16,
+    /// What it is for: 1 for I/O, 0 if the controller does not say.
+    pub(crate) kind: u8,
+    /// The name of the subsystem, empty if the controller does not say.
+    nqn: Text<256>,
     /// The most bytes that a command may move: a power of two, 8 KiB to [`MAX_TRANSFER`].
     pub(crate) max_transfer: u32,
     /// The most namespaces to look at: 1 to [`MAX_NAMESPACES`].
@@ -81,10 +90,14 @@ impl Controller {
         let optional = le16::<520>(data);
         let delay = |units: u16| u32::from(units) * 100;
         Some(Self {
+            vendor: le16::<0>(data),
+            subsystem_vendor: le16::<2>(data),
             serial: Text::new(bytes::<4, 20>(data)),
             model: Text::new(bytes::<24, 40>(data)),
             firmware: Text::new(bytes::<64, 8>(data)),
             id: le16::<78>(data),
+            kind: byte::<111>(data),
+            nqn: Text::new(bytes::<768, 256>(data)),
             max_transfer: max_transfer(byte::<77>(data)),
             max_namespaces: most.clamp(1, MAX_NAMESPACES),
             highest_nsid,
@@ -105,6 +118,32 @@ impl Controller {
             ],
             shutdown_timeout: le32::<88>(data).div_ceil(1000),
         })
+    }
+
+    /// Returns the name of the subsystem, as a host makes it if the controller does not say.
+    pub(crate) fn subsystem_name(&self) -> impl fmt::Display + '_ {
+        SubsystemName(self)
+    }
+}
+
+struct SubsystemName<'a>(&'a Controller);
+
+impl fmt::Display for SubsystemName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let it = self.0;
+        let said = it.nqn.as_str();
+        if !said.is_empty() && said.len() < 224 {
+            return f.write_str(said);
+        }
+        // With the texts as they are in the answer.
+        write!(
+            f,
+            "nqn.2014.08.org.nvmexpress:{:04x}{:04x}{:<20}{:<40}",
+            it.vendor,
+            it.subsystem_vendor,
+            it.serial.as_str(),
+            it.model.as_str()
+        )
     }
 }
 
