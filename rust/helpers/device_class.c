@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What lies in unions or macros of devices, their attributes, and character devices. */
+/* What lies in unions or macros of class devices. */
 
 #include <linux/device.h>
 #include <linux/fs.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The text of attribute files, in sysfs and in configfs: what is read, and what was written.
+//! The text of attribute files in sysfs or configfs.
 //!
 //! A read of an attribute fills a [`Page`]. A write passes a [`Text`].
 

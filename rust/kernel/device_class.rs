@@ -25,6 +25,8 @@ mod device;
 
 mod files;
 
+mod inner;
+
 mod class;
 
 mod attribute;
@@ -38,8 +40,8 @@ pub use self::{
         Class,
         Registration, //
     },
-    device::{
-        ClassDevice,
+    device::ClassDevice,
+    inner::{
         ClassDeviceOptions,
         Operations, //
     },

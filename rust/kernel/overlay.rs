@@ -30,9 +30,9 @@ pub mod configfs;
 pub mod fault;
 pub mod params;
 
-pub mod attribute_text;
-
 pub mod device_class;
+
+pub mod attribute_text;
 
 pub mod xarray;
 

@@ -6,7 +6,10 @@
 //! device is removed: those of the PCI device, and of what the driver has of it.
 
 use super::{
-    generic,
+    generic::{
+        self,
+        caller, //
+    },
     identify::controller::Controller,
     ioctl::Target,
     link::{
@@ -16,7 +19,6 @@ use super::{
     names::prefix, //
 };
 use kernel::{
-    block::mq::IoctlCaller,
     device_class::{
         Attribute,
         Class,
@@ -26,10 +28,7 @@ use kernel::{
         Parent,
         Registration, //
     },
-    fs::{
-        file::flags,
-        File, //
-    },
+    fs::File,
     new_mutex,
     prelude::*,
     str::CString,
@@ -67,18 +66,6 @@ impl Classes {
             _subsystems: register(&SUBSYSTEMS)?,
             _namespaces: register(&generic::NAMESPACES)?,
         })
-    }
-}
-
-/// Returns how the task that calls an ioctl has opened a file that is not that of a disk.
-pub(crate) fn caller(file: &File) -> IoctlCaller {
-    IoctlCaller {
-        can_write: matches!(
-            file.flags() & flags::O_ACCMODE,
-            flags::O_WRONLY | flags::O_RDWR
-        ),
-        is_partition: false,
-        is_compat: false,
     }
 }
 

@@ -3,7 +3,6 @@
 //! The character devices of namespaces, `/dev/rngNnM`, which are there for commands alone.
 
 use super::{
-    control::caller,
     io_queue::{
         Io,
         Ioctls, //
@@ -14,7 +13,10 @@ use super::{
     }, //
 };
 use kernel::{
-    block::mq::DiskHandle,
+    block::mq::{
+        DiskHandle,
+        IoctlCaller, //
+    },
     device_class::{
         Class,
         ClassDevice,
@@ -22,7 +24,10 @@ use kernel::{
         Operations,
         Parent, //
     },
-    fs::File,
+    fs::{
+        file::flags,
+        File, //
+    },
     prelude::*,
     str::CString,
     sync::{
@@ -37,6 +42,18 @@ const PER_CONTROLLER: u32 = 1024;
 /// The class of the devices.
 pub(crate) static NAMESPACES: Class =
     Class::new(kernel::c_str!(concat!(prefix!(), "-generic")), 1 << 20);
+
+/// Returns how the task that calls an ioctl has opened a file that is not that of a disk.
+pub(crate) fn caller(file: &File) -> IoctlCaller {
+    IoctlCaller {
+        can_write: matches!(
+            file.flags() & flags::O_ACCMODE,
+            flags::O_WRONLY | flags::O_RDWR
+        ),
+        is_partition: false,
+        is_compat: false,
+    }
+}
 
 /// What tasks can do with a namespace.
 pub(crate) struct Generic {

@@ -139,10 +139,7 @@ impl<D: Send + Sync + 'static> Table<D> {
     /// # Safety
     ///
     /// `data` must be valid for reads as long as C has the table.
-    pub(crate) unsafe fn new(
-        attributes: &'static [Attribute<D>],
-        data: *const D,
-    ) -> Result<Self> {
+    pub(crate) unsafe fn new(attributes: &'static [Attribute<D>], data: *const D) -> Result<Self> {
         let mut entries = KVec::with_capacity(attributes.len(), GFP_KERNEL)?;
         for attribute in attributes {
             // SAFETY: By the safety requirement.
@@ -164,7 +161,7 @@ impl<D: Send + Sync + 'static> Table<D> {
             let show: ShowCallback = show::<D>;
             let store: StoreCallback = store::<D>;
             // SAFETY: The attribute is ours, and all zero. The name is static. The callbacks
-            // require what the invariant of the entry guarantees.
+            // require what the type invariant of `Entry` guarantees.
             unsafe {
                 bindings::device_attribute_init(
                     raw,
@@ -224,7 +221,7 @@ unsafe extern "C" fn show<D: 'static>(
 ) -> isize {
     // SAFETY: By the safety requirements, for the duration of this call.
     let entry = unsafe { &*attribute.cast_const().cast::<Entry<D>>() };
-    // SAFETY: By the type invariant of the entry.
+    // SAFETY: By the type invariant of `Entry`.
     let data = unsafe { &*entry.data };
     // SAFETY: A page has at least that size.
     let mut page = unsafe { Page::from_raw(page) };
@@ -251,7 +248,7 @@ unsafe extern "C" fn store<D: 'static>(
 ) -> isize {
     // SAFETY: By the safety requirements, for the duration of this call.
     let entry = unsafe { &*attribute.cast_const().cast::<Entry<D>>() };
-    // SAFETY: By the type invariant of the entry.
+    // SAFETY: By the type invariant of `Entry`.
     let data = unsafe { &*entry.data };
     // SAFETY: By the safety requirements.
     let text = unsafe { CStr::from_char_ptr(text) };

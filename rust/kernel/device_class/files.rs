@@ -4,7 +4,7 @@
 //!
 //! C header: [`include/linux/fs.h`](srctree/include/linux/fs.h)
 
-use super::device::{
+use super::inner::{
     Inner,
     Operations, //
 };
