@@ -47,3 +47,6 @@ pub use self::{
     },
     parent::Parent, //
 };
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod tests;
