@@ -16,7 +16,7 @@ use super::{
         Link,
         State, //
     },
-    names::prefix, //
+    names, //
 };
 use kernel::{
     device_class::{
@@ -42,9 +42,9 @@ use kernel::{
 /// How many minor numbers there are: controllers have at most so many numbers.
 const MINORS: u32 = 1024;
 
-static CONTROLLERS: Class = Class::new(kernel::c_str!(prefix!()), MINORS);
+static CONTROLLERS: Class = Class::new(names::CONTROLLER_CLASS, MINORS);
 
-static SUBSYSTEMS: Class = Class::new(kernel::c_str!(concat!(prefix!(), "-subsystem")), 0);
+static SUBSYSTEMS: Class = Class::new(names::SUBSYSTEM_CLASS, 0);
 
 /// The classes of the driver.
 pub(crate) struct Classes {
@@ -207,13 +207,13 @@ impl ControlDevices {
             GFP_KERNEL,
         )?;
         let options = ClassDeviceOptions {
-            name: &CString::try_from_fmt(fmt!("{}{instance}", prefix!()))?,
+            name: &CString::try_from_fmt(fmt!("{}{instance}", names::CONTROLLERS))?,
             parent: Some(parent),
             minor: Some(instance as u32),
         };
         let controller = ClassDevice::new(&CONTROLLERS, options, control.clone())?;
         let options = ClassDeviceOptions {
-            name: &CString::try_from_fmt(fmt!("{}-subsys{instance}", prefix!()))?,
+            name: &CString::try_from_fmt(fmt!("{}-subsys{instance}", names::CONTROLLERS))?,
             parent: None,
             minor: None,
         };

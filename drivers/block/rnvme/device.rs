@@ -30,7 +30,15 @@ use kernel::{
 pub(crate) struct Nvme;
 
 // Empty: the driver takes those controllers only that a user gives it.
+#[cfg(not(CONFIG_BLK_DEV_RUST_NVME_DROPIN))]
 kernel::pci_device_table!(TABLE, (), []);
+
+#[cfg(CONFIG_BLK_DEV_RUST_NVME_DROPIN)]
+kernel::pci_device_table!(
+    TABLE,
+    (),
+    [(pci::DeviceId::from_class(0x010802, 0xffffff), ())]
+);
 
 /// The data of a device that the driver is bound to.
 #[pin_data]

@@ -7,10 +7,7 @@ use super::{
         Io,
         Ioctls, //
     },
-    names::{
-        generic_prefix,
-        prefix, //
-    }, //
+    names, //
 };
 use kernel::{
     block::mq::{
@@ -40,8 +37,7 @@ use kernel::{
 const PER_CONTROLLER: u32 = 1024;
 
 /// The class of the devices.
-pub(crate) static NAMESPACES: Class =
-    Class::new(kernel::c_str!(concat!(prefix!(), "-generic")), 1 << 20);
+pub(crate) static NAMESPACES: Class = Class::new(names::GENERIC_CLASS, 1 << 20);
 
 /// Returns how the task that calls an ioctl has opened a file that is not that of a disk.
 pub(crate) fn caller(file: &File) -> IoctlCaller {
@@ -85,7 +81,7 @@ pub(crate) fn add(
     }
     let generic = Generic { disk, ioctls };
     let options = ClassDeviceOptions {
-        name: &CString::try_from_fmt(fmt!("{}{instance}n{number}", generic_prefix!()))?,
+        name: &CString::try_from_fmt(fmt!("{}{instance}n{number}", names::GENERIC))?,
         parent: Some(parent),
         minor: Some(instance as u32 * PER_CONTROLLER + number - 1),
     };

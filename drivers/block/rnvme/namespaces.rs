@@ -36,7 +36,7 @@ use super::{
         Link,
         State, //
     },
-    names::prefix,
+    names,
     prp,
     registers::Version, //
     sgl,
@@ -346,7 +346,7 @@ impl Namespaces {
         } = &self.source;
         let is_free = |number: &u32| entries.iter().all(|entry| entry.number != *number);
         let number = (1..).find(is_free).ok_or(ENOSPC)?;
-        let name = CString::try_from_fmt(fmt!("{}{instance}n{number}", prefix!()))?;
+        let name = CString::try_from_fmt(fmt!("{}{instance}n{number}", names::CONTROLLERS))?;
         let data = Namespace {
             shared: shared.clone(),
             nsid,

@@ -2,16 +2,14 @@
 
 //! The parameters of the module, with the names that those of C's drivers have.
 
+use super::names::module_params;
 use kernel::{
     block::mq::possible_cpus,
-    module_params,
     prelude::*,
     time::Delta, //
 };
 
 module_params! {
-    module: "rnvme_mod";
-
     io_queue_depth: int(check_depth) = 1024,
         "Number of entries of an I/O queue, at least 2, at most 4095. Default: 1024";
     write_queues: uint = 0,

@@ -95,9 +95,8 @@ use kernel::{
     InPlaceModule, //
 };
 
-module! {
+names::module! {
     type: Rnvme,
-    name: "rnvme_mod",
     authors: ["rnull contributors"],
     description: "NVM Express driver in Rust",
     license: "GPL",
@@ -117,7 +116,7 @@ impl InPlaceModule for Rnvme {
         params::sanitize();
         try_pin_init!(Self {
             classes: Classes::new(module)?,
-            driver <- Registration::new(c"rnvme", module),
+            driver <- Registration::new(names::DRIVER, module),
         })
     }
 }
