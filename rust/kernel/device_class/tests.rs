@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of how long classes and the data of devices remain.
+//! Tests of how long a class remains.
 
 #[macros::kunit_tests(rust_device_class)]
 mod suite {

@@ -9,7 +9,8 @@ use kernel::{
 
 pub fn attribute(value: u32) -> Attribute<u32> {
     #[cfg(bad)]
-    let show = move |_: &u32, page: &mut kernel::attribute_text::Page<'_>| writeln!(page, "{value}");
+    let show =
+        move |_: &u32, page: &mut kernel::attribute_text::Page<'_>| writeln!(page, "{value}");
     #[cfg(not(bad))]
     let show = |value: &u32, page: &mut kernel::attribute_text::Page<'_>| writeln!(page, "{value}");
     let _ = value;
