@@ -40,11 +40,11 @@ mod dispatch;
 // From a request to its completion.
 mod io_queue;
 
-mod lists;
-
 mod attempts;
 
 mod admin;
+
+mod lists;
 
 mod link;
 
