@@ -5,12 +5,11 @@
 #include <linux/fs.h>
 #include <linux/sysfs.h>
 
-__rust_helper void rust_helper_device_attribute_init(
-	struct device_attribute *attribute, const char *name, umode_t mode,
-	ssize_t (*show)(struct device *dev, struct device_attribute *attr,
-			char *buf),
-	ssize_t (*store)(struct device *dev, struct device_attribute *attr,
-			 const char *buf, size_t count))
+__rust_helper void
+rust_helper_device_attribute_init(struct device_attribute *attribute,
+				  const char *name, umode_t mode,
+				  typeof_member(struct device_attribute, show) show,
+				  typeof_member(struct device_attribute, store) store)
 {
 	sysfs_attr_init(&attribute->attr);
 	attribute->attr.name = name;

@@ -76,8 +76,8 @@ impl Pools {
         Ok(Guard(page))
     }
 
-    /// Writes ranges of blocks to deallocate into a page. Returns it, its address, and the number of
-    /// ranges, which is at least 1. It has the size of a page, however few there are: some
+    /// Writes ranges of blocks to deallocate into a page. Returns it, its address, and the number
+    /// of ranges, which is at least 1. It has the size of a page, however few there are: some
     /// controllers read all that may be in it.
     ///
     /// # Errors

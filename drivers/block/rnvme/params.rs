@@ -16,7 +16,7 @@ module_params! {
         "Number of queues for writes alone. Reads get queues of their own then. Default: 0";
     poll_queues: uint = 0, "Number of queues for polled I/O. Default: 0";
     sgl_threshold: uint = 32 << 10,
-        "Number of bytes of a segment, on average, from which on a scatter-gather list describes the memory of several segments. 0: only where pages cannot. Default: 32768";
+        "Average size of segments for scatter-gather lists, 0 to avoid these. Default: 32768";
     io_timeout: uint = 30, "Timeout of an I/O command in seconds. Default: 30";
     admin_timeout: uint = 60, "Timeout of an admin command in seconds. Default: 60";
     shutdown_timeout: uint = 5,

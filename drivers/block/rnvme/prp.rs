@@ -26,8 +26,8 @@ const MAX_LISTS: usize = 5;
 /// page may consist of a single byte.
 pub(crate) const MAX_BYTES: u32 = ((LIST_ENTRIES - 1) * MAX_LISTS + 1) as u32 * PAGE_SIZE as u32;
 
-/// Returns the pointer of a command whose memory is a single range of at most two pages, which needs
-/// no list; [`None`] if there are more pages.
+/// Returns the pointer of a command whose memory is a single range of at most two pages, which
+/// needs no list; [`None`] if there are more pages.
 #[inline]
 pub(crate) fn without_list(address: u64, bytes: u32) -> Option<DataPointer> {
     let offset = address % PAGE_SIZE;

@@ -347,8 +347,8 @@ impl<T: Element> DmaBlock<T> {
         if index >= self.len {
             return Err(EINVAL);
         }
-        // SAFETY: By the type invariant, the memory is valid for `len` values. The device may access
-        // it at the same time, so the write is volatile.
+        // SAFETY: By the type invariant, the memory is valid for `len` values. The device may
+        // access it at the same time, so the write is volatile.
         unsafe { self.value(index).write_volatile(value) };
         Ok(())
     }

@@ -197,7 +197,8 @@ impl<'q, T: Operations> IdleRequest<'q, T> {
     /// Maps the memory of a request that has a single segment, and starts the request.
     ///
     /// Calls `visit` with the range, and also returns what that returns. For most requests this is
-    /// faster than [`map_and_start`](Self::map_and_start), as nothing has to be kept between ranges.
+    /// faster than [`map_and_start`](Self::map_and_start), as nothing has to be kept between
+    /// ranges.
     ///
     /// # Errors
     ///

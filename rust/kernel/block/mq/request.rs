@@ -257,8 +257,8 @@ impl<T: Operations> Request<T> {
     }
 
     /// Returns the number of segments, as the block layer counts them for
-    /// [`QueueLimits::max_segments`]: the memory of the request, mapped for a device, has at most as
-    /// many ranges. It is of no meaning for a request without memory.
+    /// [`QueueLimits::max_segments`]: the memory of the request, mapped for a device, has at most
+    /// as many ranges. It is of no meaning for a request without memory.
     ///
     /// [`QueueLimits::max_segments`]: crate::block::limits::QueueLimits::max_segments
     #[inline]

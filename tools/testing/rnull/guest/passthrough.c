@@ -274,6 +274,7 @@ static void at_random(uint64_t *state)
 	unsigned int count = 1 + random_below(state, 16), offset = random_below(state, PAGE);
 	uint32_t first = random_below(state, 256);
 	unsigned int what = random_below(state, 8);
+	struct nvme_user_io user;
 	char name[64];
 
 	if (random_below(state, 2))
@@ -288,9 +289,13 @@ static void at_random(uint64_t *state)
 		      .data_len = 4096, .cdw10 = random_below(state, 32));
 		break;
 	case 1:
-		submit(name, (struct nvme_user_io){ .opcode = 1 + random_below(state, 2),
-						    .addr = at(offset), .nblocks = count - 1,
-						    .slba = first });
+		user = (struct nvme_user_io){
+			.opcode = 1 + random_below(state, 2),
+			.addr = at(offset),
+			.nblocks = count - 1,
+			.slba = first,
+		};
+		submit(name, user);
 		break;
 	case 2:
 		send(name, false, random_below(state, 2), (struct nvme_passthru_cmd64){
