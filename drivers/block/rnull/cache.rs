@@ -456,16 +456,22 @@ impl WriteCache {
                     return self.store.add_pages(victim, block_pages, flags).is_ok();
                 }
             }
-            let share = locked.share;
-            let spare = share.room.load(Relaxed) - share.count.load(Relaxed);
-            if spare > 0 {
-                add(&share.room, -spare);
-                self.room.add(spare, Relaxed);
+            if self.give_back(locked.share) {
                 self.victim.store((number + 1) % SHARDS, Relaxed);
                 return true;
             }
         }
         false
+    }
+
+    /// Makes a shard give up the room that it does not use. Returns whether there was any.
+    fn give_back(&self, share: &Share) -> bool {
+        let spare = share.room.load(Relaxed) - share.count.load(Relaxed);
+        if spare > 0 {
+            add(&share.room, -spare);
+            self.room.add(spare, Relaxed);
+        }
+        spare > 0
     }
 
     /// Writes back the next block of a shard, or several if they are small. Returns `false` if it
@@ -624,8 +630,15 @@ impl WriteCache {
             let mut start = 0;
             loop {
                 // Memory is waited for with no lock held.
-                let done =
-                    self.write_back_first(&mut self.lock(number), start..=usize::MAX, block_pages);
+                let done = {
+                    let mut locked = self.lock(number);
+                    let done = self.write_back_first(&mut locked, start..=usize::MAX, block_pages);
+                    if let Ok(None) = done {
+                        // What is written next, elsewhere, has all of the cache.
+                        self.give_back(locked.share);
+                    }
+                    done
+                };
                 match done {
                     Ok(Some(next)) => start = next,
                     Ok(None) => break,

@@ -304,4 +304,14 @@ write a 4194304 786432 1 => ok
 set a/power 0 => ok 0
 set a/power 1 => ok 1
 read a 4194304 786432 => ok 786432*zero
+case power off after a flush, and writes elsewhere
+device a size=8 memory_backed=1 cache_size=1
+write a 5242880 1048576 1 => ok
+write a 4194304 65536 2 => ok
+flush a => ok
+write a 6291456 786432 3 => ok
+set a/power 0 => ok 0
+set a/power 1 => ok 1
+read a 6291456 786432 => ok 786432*zero
+read a 5242880 1048576 => ok 1048576*#1
 EOF
