@@ -9,7 +9,10 @@ use super::{
     },
     completion_queue::Command,
     identify::Answer,
-    link::Link,
+    link::{
+        Link,
+        State, //
+    },
     lists::{
         words_of_pages,
         Pools, //
@@ -29,6 +32,7 @@ use super::{
     },
     user_command::{
         Moves,
+        Parts,
         UserCommand, //
     }, //
 };
@@ -115,6 +119,7 @@ pub(crate) struct Exchange {
     pub(crate) completion: Option<Completion>,
     /// The controller was stopped.
     pub(crate) is_cancelled: bool,
+    time: Parts,
 }
 
 /// A command that the controller has.
@@ -246,6 +251,9 @@ impl Operations for Admin {
     fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
         let data = rq.hw_queue().queue_data();
         data.pair.look();
+        if data.link.state() != State::Dead && rq.data().lock().time.begin_next() {
+            return rq.reset_timer();
+        }
         // To abort such a command does not help: it may be the one that aborts.
         data.link.timed_out(|| data.pair.contains(&rq), || false);
         // It has ended, or is about to.
@@ -359,8 +367,12 @@ impl AdminQueue {
         })
     }
 
-    /// Returns a request for a command that a user has made.
-    pub(crate) fn request_of_user(&self, command: UserCommand) -> Result<Passthrough<'_, Admin>> {
+    /// Returns a request for a command that a user has made, who gives it that time.
+    pub(crate) fn request_of_user(
+        &self,
+        command: UserCommand,
+        time: Parts,
+    ) -> Result<Passthrough<'_, Admin>> {
         let op = if command.is_write() {
             PassthroughOp::Out
         } else {
@@ -369,6 +381,7 @@ impl AdminQueue {
         let rq = self.queue.request(op)?;
         *rq.data().lock() = Exchange {
             command: Some(AdminCommand::User(command)),
+            time,
             ..Exchange::default()
         };
         Ok(rq)

@@ -12,7 +12,10 @@ use super::{
     completion_queue::Command,
     data_pointer::DataPointer,
     identify::descriptors::Identifiers,
-    link::Link,
+    link::{
+        Link,
+        State, //
+    },
     lists::{
         words_of_pages,
         PooledList,
@@ -36,6 +39,7 @@ use super::{
     sgl,
     user_command::{
         Moves,
+        Parts,
         UserCommand, //
     }, //
 };
@@ -153,12 +157,19 @@ pub(crate) struct Exchange {
     pub(crate) completion: Option<Completion>,
     /// The controller was stopped.
     pub(crate) is_cancelled: bool,
+    /// How long the command may take.
+    time: Parts,
+    /// What is left of that while the controller has the command; none otherwise, so that this says
+    /// nothing of the next request that has the tag.
+    left: Parts,
 }
 
 impl Exchange {
-    pub(crate) fn new(command: UserCommand) -> Self {
+    /// Begins with a command that its user gives that time.
+    pub(crate) fn new(command: UserCommand, time: Parts) -> Self {
         Self {
             command: Some(command),
+            time,
             ..Self::default()
         }
     }
@@ -211,7 +222,10 @@ impl Command for InFlightIo {
     fn cancel(self, guard: &rcu::Guard, again: bool) {
         let rq = self.rq.unmap(guard);
         if is_of_user(&rq) {
-            rq.data().user.lock().is_cancelled = true;
+            let mut exchange = rq.data().user.lock();
+            exchange.is_cancelled = true;
+            exchange.left = Parts::default();
+            drop(exchange);
             rq.data().clear();
             rq.end(Err(BlkStatus::IOERR));
         } else if again && count_retry(&rq) {
@@ -226,7 +240,10 @@ impl Command for InFlightIo {
 /// Ends a request of a user, who gets the status. It is not sent again.
 #[cold]
 fn answer(rq: StartedRequest<Io>, completion: Completion) {
-    rq.data().user.lock().completion = Some(completion);
+    let mut exchange = rq.data().user.lock();
+    exchange.completion = Some(completion);
+    exchange.left = Parts::default();
+    drop(exchange);
     rq.data().clear();
     rq.end(Ok(()));
 }
@@ -419,6 +436,9 @@ fn put_of_user<'q>(
     if let Some(page) = bounds {
         (data, list) = page.complete(data, list);
     }
+    let mut exchange = rq.data().user.lock();
+    exchange.left = exchange.time;
+    drop(exchange);
     room.put(InFlightIo { rq, list }, |cid| command.entry(cid, data));
     Ok(())
 }
@@ -621,6 +641,9 @@ impl Operations for Io {
         let pair = rq.hw_queue().data();
         pair.look();
         let link = &rq.hw_queue().queue_data().shared.link;
+        if link.state() != State::Dead && rq.data().user.lock().left.begin_next() {
+            return rq.reset_timer();
+        }
         link.timed_out(|| pair.contains(&rq), || abort(pair, &rq));
         // It has ended, or is about to.
         rq.reset_timer()

@@ -23,10 +23,12 @@ use super::{
         State, //
     },
     namespaces::Namespaces,
+    params,
     queue_entry::Completion,
     user_command::{
         Arguments,
         Moves,
+        Parts,
         COMMAND64_SIZE,
         COMMAND_SIZE,
         IO_SIZE,
@@ -247,8 +249,9 @@ impl Target {
         let (effects, max_transfer) = self.effects()?;
         check(Effects::admin_permission(&command))?;
         let memory = user.memory(caller, command.admin_moves(), max_transfer)?;
-        let rq = self.admin.request_of_user(command)?;
-        let result = execute(rq, memory, user.timeout(), |rq| {
+        let time = user.time(params::admin_timeout());
+        let rq = self.admin.request_of_user(command, time)?;
+        let result = execute(rq, memory, time, |rq| {
             let exchange = rq.data().lock();
             (exchange.completion, exchange.is_cancelled)
         });
@@ -315,8 +318,9 @@ impl Target {
         } else {
             PassthroughOp::In
         })?;
-        *rq.data().user.lock() = io_queue::Exchange::new(command);
-        execute(rq, memory, user.timeout(), |rq| {
+        let time = user.time(params::io_timeout());
+        *rq.data().user.lock() = io_queue::Exchange::new(command, time);
+        execute(rq, memory, time, |rq| {
             let exchange = rq.data().user.lock();
             (exchange.completion, exchange.is_cancelled)
         })
@@ -422,9 +426,10 @@ impl Passed {
         Ok(Some((UserPtr::from_addr(data), len)))
     }
 
-    fn timeout(&self) -> Option<Delta> {
-        let timeout = self.arguments.timeout;
-        (timeout != 0).then(|| Delta::from_millis(timeout.into()))
+    /// Returns the time of the command, in parts that are not longer than `most`.
+    fn time(&self, most: Delta) -> Parts {
+        // At most a day.
+        Parts::new(self.arguments.timeout, most.as_millis() as u32)
     }
 
     /// Writes the result, and returns the status.
@@ -455,11 +460,11 @@ fn read<const SIZE: usize>(arg: usize) -> Result<[u8; SIZE]> {
 fn execute<T: Operations>(
     mut rq: Passthrough<'_, T>,
     memory: Option<(UserPtr, u32)>,
-    timeout: Option<Delta>,
+    time: Parts,
     answer: impl Fn(&Request<T>) -> (Option<Completion>, bool),
 ) -> Result<Completion> {
-    if let Some(timeout) = timeout {
-        rq.set_timeout(timeout);
+    if time.len != 0 {
+        rq.set_timeout(Delta::from_millis(time.len.into()));
     }
     let (status, (completion, is_cancelled), copied) = match memory {
         Some((address, len)) => {

@@ -80,6 +80,36 @@ pub(crate) struct Arguments {
     pub(crate) timeout: u32,
 }
 
+/// The time that a user gives a command, as parts that the timer of its request counts.
+///
+/// After each part the driver looks whether it may wait any longer: the user may have given the
+/// command weeks, for which the removal of the disk must not wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// The length of a part in milliseconds, or 0 for that of the queue.
+    pub(crate) len: u32,
+    /// How many follow the one that is counted.
+    left: u32,
+}
+
+impl Parts {
+    /// Makes parts of so many milliseconds at most of a time, which is 0 for that of the queue.
+    pub(crate) fn new(time: u32, most: u32) -> Self {
+        let count = time.div_ceil(most.max(1)).max(1);
+        Self {
+            len: time.div_ceil(count),
+            left: count - 1,
+        }
+    }
+
+    /// Begins with the next part; false if there is none.
+    pub(crate) fn begin_next(&mut self) -> bool {
+        let has_next = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        has_next
+    }
+}
+
 /// The size of `struct nvme_passthru_cmd`.
 pub(crate) const COMMAND_SIZE: usize = 72;
 

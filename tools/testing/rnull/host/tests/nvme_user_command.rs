@@ -49,6 +49,25 @@ fn log(words: &[u32]) -> [u8; 4096] {
 
 proptest! {
     #[test]
+    fn parts_are_the_time(time: u32, most in 1..100_000_000u32) {
+        let mut parts = Parts::new(time, most);
+        let mut count = 1u64;
+        while parts.begin_next() {
+            count += 1;
+            if count == 100_000 {
+                break;
+            }
+        }
+        prop_assert!(parts.len <= most);
+        prop_assert_eq!(parts.len == 0, time == 0);
+        if count < 100_000 {
+            // Not less, and longer by rounding only.
+            let all = u64::from(parts.len) * count;
+            prop_assert!((u64::from(time)..u64::from(time) + count).contains(&all));
+        }
+    }
+
+    #[test]
     fn entries_have_no_address_of_the_user(
         bytes in vec(any::<u8>(), COMMAND64_SIZE),
         cid: u16,
