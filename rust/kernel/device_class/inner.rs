@@ -100,6 +100,8 @@ pub struct ClassDeviceOptions<'a> {
 struct State<T> {
     data: Arc<T>,
     parent: Option<Arc<Parent>>,
+    /// Says whether the module is live.
+    pin: ModulePin,
 }
 
 /// A device as C knows it, with what belongs to it.
@@ -119,9 +121,9 @@ pub(super) struct Inner<T: Operations> {
     is_removed: Atomic<bool>,
     /// Before the data, which it points to.
     table: Table<T>,
+    /// Keeps the module that contains the code that C calls. The last reference may be put where
+    /// the caller cannot sleep, which to drop a pin does.
     state: LateDrop<State<T>>,
-    /// Keeps the module that contains the code that C calls.
-    pin: Option<ModulePin>,
 }
 
 // SAFETY: C synchronises access to the device. The rest can be sent.
@@ -183,7 +185,7 @@ impl<T: Operations> Inner<T> {
     /// Fails if the device must not be opened.
     pub(super) fn check_open(&self) -> Result {
         // If the module is not loaded in the end, its memory is freed although a file is open.
-        if self.pin.as_ref().is_some_and(ModulePin::is_not_live) {
+        if self.state.pin.is_not_live() {
             return Err(ENODEV);
         }
         self.check_there()
@@ -199,10 +201,7 @@ impl<T: Operations> Inner<T> {
     /// For C only, which calls this when the last reference was put.
     unsafe extern "C" fn release(dev: *mut bindings::device) {
         // SAFETY: By the type invariant.
-        let mut this = unsafe { KBox::from_raw(dev.cast::<Self>()) };
-        let pin = this.pin.take();
-        drop(this);
-        drop(pin);
+        drop(unsafe { KBox::from_raw(dev.cast::<Self>()) });
     }
 }
 
@@ -238,7 +237,11 @@ impl<T: Operations> Reference<T> {
         let raw_parent = parent
             .as_ref()
             .map_or(core::ptr::null_mut(), |it| it.as_raw());
-        let state = State { data, parent };
+        let state = State {
+            data,
+            parent,
+            pin: ModulePin::new(owner)?,
+        };
         let state = LateDrop::new(ModulePin::new(owner)?, Ok(state), GFP_KERNEL)?;
         let inner = KBox::pin_init(
             try_pin_init!(Inner {
@@ -247,7 +250,6 @@ impl<T: Operations> Reference<T> {
                 is_removed: Atomic::new(false),
                 table,
                 state,
-                pin: Some(ModulePin::new(owner)?),
             }? Error),
             GFP_KERNEL,
         )?;
