@@ -45,9 +45,10 @@ struct Added<T: Operations> {
 
 impl<T: Operations> Drop for Added<T> {
     fn drop(&mut self) {
+        // If adding it failed, a task may have opened its file meanwhile.
+        self.inner.inner().set_removed();
         if self.is_added {
             let (cdev, dev) = self.inner.as_raw();
-            self.inner.inner().set_removed();
             // Waits until no attribute is in use.
             //
             // SAFETY: The device is in the system, and is removed once.
