@@ -30,6 +30,18 @@ __rust_helper int rust_helper_device_numa_node(struct device *dev)
 	return dev_to_node(dev);
 }
 
+__rust_helper struct kernfs_node *
+rust_helper_device_directory_get(struct device *dev)
+{
+	return sysfs_get(dev->kobj.sd);
+}
+
+__rust_helper void
+rust_helper_device_directory_put(struct kernfs_node *directory)
+{
+	sysfs_put(directory);
+}
+
 __rust_helper struct cdev *rust_helper_inode_cdev(struct inode *inode)
 {
 	return inode->i_cdev;

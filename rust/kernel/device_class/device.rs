@@ -174,6 +174,7 @@ impl<T: Operations> ClassDevice<T> {
     ///
     /// `ENOMEM` if out of memory.
     pub fn as_parent(&self) -> Result<Arc<Parent>> {
-        Parent::below(self.device(), self.0.inner.inner().parent())
+        // SAFETY: The device is in the system as long as `self`, and was added with its parent.
+        unsafe { Parent::below(self.device(), self.0.inner.inner().parent()) }
     }
 }

@@ -46,8 +46,50 @@ use core::ptr;
 ///         .build(c"rust_child", Ok(()))
 /// }
 /// ```
-// References to the device, its parent, and so on. There is at least that to the device.
-pub struct Parent(KVec<ARef<Device>>);
+///
+/// # Invariants
+///
+/// `directory` is that of the first of `ancestors` when this was made.
+pub struct Parent {
+    /// References to the device, its parent, and so on. There is at least that to the device.
+    ancestors: KVec<ARef<Device>>,
+    /// C adds a child to the directory without a lock, even while another task removes the device.
+    /// The directory does not take a child then, but its memory must be there.
+    _directory: Directory,
+}
+
+/// The directory of a device in sysfs.
+///
+/// # Invariants
+///
+/// It owns a reference to the directory, or the pointer is null, as it is without sysfs.
+struct Directory(*mut bindings::kernfs_node);
+
+// SAFETY: A reference is not tied to a thread.
+unsafe impl Send for Directory {}
+
+// SAFETY: As above, and nothing is done by a shared reference.
+unsafe impl Sync for Directory {}
+
+impl Directory {
+    /// # Safety
+    ///
+    /// The device is in the system.
+    unsafe fn of(dev: &Device) -> Self {
+        let raw = ptr::from_ref(dev).cast_mut().cast();
+        // INVARIANT: The reference is taken here.
+        //
+        // SAFETY: By the safety requirement, the device has its directory.
+        Self(unsafe { bindings::device_directory_get(raw) })
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant.
+        unsafe { bindings::device_directory_put(self.0) };
+    }
+}
 
 impl Parent {
     /// Makes a device a parent of disks. May sleep.
@@ -56,6 +98,8 @@ impl Parent {
     ///
     /// `ENOMEM` if out of memory.
     pub fn new(parent: &Device<Bound>) -> Result<Arc<Self>> {
+        // SAFETY: A device that is bound is in the system.
+        let directory = unsafe { Directory::of(parent) };
         let mut ancestors = KVec::new();
         let mut next: &Device = parent;
         loop {
@@ -65,7 +109,7 @@ impl Parent {
             // the same parent as long as it is.
             let parent = unsafe { (*raw).parent };
             if parent.is_null() {
-                return Ok(Arc::new(Self(ancestors), GFP_KERNEL)?);
+                return Self::with(ancestors, directory);
             }
             // SAFETY: A device that is in the system holds a reference to its parent. The type is a
             // transparent wrapper.
@@ -74,13 +118,28 @@ impl Parent {
     }
 
     /// Makes a device a parent that has this parent itself, or none.
-    pub(super) fn below(dev: &Device, parent: Option<&Self>) -> Result<Arc<Self>> {
+    ///
+    /// # Safety
+    ///
+    /// The device is in the system, and was added with that parent.
+    pub(super) unsafe fn below(dev: &Device, parent: Option<&Self>) -> Result<Arc<Self>> {
+        // SAFETY: By the safety requirement.
+        let directory = unsafe { Directory::of(dev) };
         let mut ancestors = KVec::new();
         ancestors.push(dev.into(), GFP_KERNEL)?;
-        for ancestor in parent.iter().flat_map(|parent| parent.0.iter()) {
+        for ancestor in parent.iter().flat_map(|parent| parent.ancestors.iter()) {
             ancestors.push(ancestor.clone(), GFP_KERNEL)?;
         }
-        Ok(Arc::new(Self(ancestors), GFP_KERNEL)?)
+        Self::with(ancestors, directory)
+    }
+
+    fn with(ancestors: KVec<ARef<Device>>, directory: Directory) -> Result<Arc<Self>> {
+        // INVARIANT: The callers pass the directory of the first one.
+        let this = Self {
+            ancestors,
+            _directory: directory,
+        };
+        Ok(Arc::new(this, GFP_KERNEL)?)
     }
 
     /// Returns the number of the node in whose memory the device is nearest, or -1.
@@ -91,7 +150,7 @@ impl Parent {
 
     /// Returns C's pointer to the device.
     pub(crate) fn as_raw(&self) -> *mut bindings::device {
-        match self.0.first() {
+        match self.ancestors.first() {
             Some(parent) => ptr::from_ref(&**parent).cast_mut().cast(),
             None => ptr::null_mut(),
         }

@@ -42,12 +42,21 @@ mod suite {
         minor: Option<u32>,
         is_dropped: &Arc<Atomic<bool>>,
     ) -> Result<ClassDevice<Value>> {
+        add_below(None, name, minor, is_dropped)
+    }
+
+    fn add_below(
+        parent: Option<Arc<Parent>>,
+        name: &CStr,
+        minor: Option<u32>,
+        is_dropped: &Arc<Atomic<bool>>,
+    ) -> Result<ClassDevice<Value>> {
         let value = Value {
             is_dropped: is_dropped.clone(),
         };
         let options = ClassDeviceOptions {
             name,
-            parent: None,
+            parent,
             minor,
         };
         ClassDevice::new(&CLASS, options, Arc::new(value, GFP_KERNEL)?)
@@ -75,6 +84,15 @@ mod suite {
         assert_eq!(device.device().name(), c"rust_kunit0");
         // As its parent, another one holds it.
         let parent = device.as_parent()?;
+        let other = Arc::new(Atomic::new(false), GFP_KERNEL)?;
+        let child = add_below(Some(parent.clone()), c"rust_kunit1", None, &other)?;
+        let removed = child.as_parent()?;
+        drop(child);
+        // Otherwise the child is removed a little later.
+        if cfg!(CONFIG_PREEMPT_COUNT) {
+            let grandchild = add_below(Some(removed), c"rust_kunit2", Some(0), &other);
+            assert!(grandchild.is_err());
+        }
         drop(class);
         assert_eq!(Registration::new(&CLASS, owner).err(), Some(EBUSY));
         drop(device);
