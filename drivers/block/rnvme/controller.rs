@@ -104,6 +104,8 @@ pub(crate) struct Controller {
     /// There while the controller is enabled.
     vectors: Option<Arc<IrqVectors>>,
     identity: Option<controller::Controller>,
+    /// Until the namespaces are looked for.
+    limits: Option<NvmLimits>,
     shutdown_timeout: u32,
     instance: Instance,
 }
@@ -136,6 +138,7 @@ impl Controller {
             dma,
             vectors: None,
             identity: None,
+            limits: None,
             shutdown_timeout: params::shutdown_timeout(),
             instance: Instance::new()?,
         };
@@ -143,20 +146,15 @@ impl Controller {
         Ok(this)
     }
 
-    /// Begins to look for namespaces, of which disks are made.
-    fn look_for_namespaces(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
-        if self.control.is_some() && self.namespaces.is_none() {
-            return Ok(());
-        }
-        if let Some(namespaces) = &self.namespaces {
-            // A reset may have interrupted the worker, and changed what there is.
-            namespaces.scan();
-            return Ok(());
-        }
-        let Some(identity) = self.identity else {
+    /// Adds the devices of the controller in its classes, if they are not there.
+    ///
+    /// This is done in [`State::Starting`], where no user can wait for a reset by an attribute: to
+    /// undo it waits for the attributes, and a reset for the lock of the device.
+    fn add_control(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
+        let (None, Some(identity)) = (&self.control, self.identity) else {
             return Ok(());
         };
-        let limits = self.nvm_limits()?;
+        self.limits = Some(self.nvm_limits()?);
         let parent = Parent::new(dev.as_ref())?;
         let queues = self
             .io_queues
@@ -169,16 +167,29 @@ impl Controller {
             queues: 1 + queues,
             entries: self.io_queues.entries(),
         };
-        let control = ControlDevices::new(
+        self.control = Some(ControlDevices::new(
             self.link.clone(),
             self.target.clone(),
             identity,
             facts,
             parent,
-        )?;
-        let parent = control.as_parent()?;
-        self.control = Some(control);
-        let Some(queues) = self.io_queues.made() else {
+        )?);
+        Ok(())
+    }
+
+    /// Begins to look for namespaces, of which disks are made.
+    fn look_for_namespaces(&mut self) -> Result {
+        if let Some(namespaces) = &self.namespaces {
+            // A reset may have interrupted the worker, and changed what there is.
+            namespaces.scan();
+            return Ok(());
+        }
+        let (Some(identity), Some(control), Some(queues), Some(limits)) = (
+            self.identity,
+            &self.control,
+            self.io_queues.made(),
+            self.limits.take(),
+        ) else {
             return Ok(());
         };
         let namespaces = Namespaces::new(Source {
@@ -186,7 +197,7 @@ impl Controller {
             shared: queues.shared.clone(),
             tags: queues.tags.clone(),
             dma: self.dma.clone(),
-            parent,
+            parent: control.as_parent()?,
             instance: self.instance.number(),
             identity,
             limits,
@@ -244,8 +255,9 @@ impl Controller {
         }
         let result = self
             .start(dev)
+            .and_then(|()| self.add_control(dev))
             .and_then(|()| self.go_live())
-            .and_then(|()| self.look_for_namespaces(dev));
+            .and_then(|()| self.look_for_namespaces());
         if result.is_ok() {
             self.events.ask();
         } else {
