@@ -232,7 +232,8 @@ impl Operations for Admin {
             _ => None,
         };
         // A command that aborts another one has no memory, so this does not fail for it.
-        let mut memory = Builder::new(data.pools.list(words_of_pages(rq.bytes())));
+        let words = words_of_pages(rq.bytes());
+        let mut memory = Builder::new(data.pools.bounded_list(words, bounds.as_ref()));
         let rq = rq
             .map_and_start(&guard, |address, len| memory.add(address, len))
             .map_err(|(rq, status)| rq.reject(status))?;

@@ -17,6 +17,7 @@ use super::{
         State, //
     },
     lists::{
+        self,
         words_of_pages,
         PooledList,
         Pools, //
@@ -368,7 +369,7 @@ fn put_with_list<'q>(
         return Err(turn_away(rq, hw.data()));
     };
     let is_sgl = namespace.shared.has_sgl && wants_sgl(&rq);
-    let mapped = map_with_list(rq, &namespace.shared.pools, is_sgl, guard);
+    let mapped = map_with_list(rq, &namespace.shared.pools, is_sgl, None, guard);
     let (rq, data, list) = mapped.map_err(|(rq, status)| reject(rq, status))?;
     let in_flight = InFlightIo {
         rq,
@@ -382,12 +383,13 @@ fn put_with_list<'q>(
 type Mapped<'a> = (MappedRequest<Io>, DataPointer, PooledList<'a>);
 
 /// Maps the memory of a request, and starts it. Its memory is described by a scatter-gather list or
-/// by pages.
+/// by pages, of which `bounds` follows the last if it is not known how much the command moves.
 #[inline]
 fn map_with_list<'q, 'a>(
     rq: IdleRequest<'q, Io>,
     pools: &'a Pools,
     is_sgl: bool,
+    bounds: Option<&lists::Guard>,
     guard: &rcu::Guard,
 ) -> Result<Mapped<'a>, (IdleRequest<'q, Io>, BlkStatus)> {
     if is_sgl {
@@ -397,7 +399,8 @@ fn map_with_list<'q, 'a>(
         let (data, list) = memory.finish();
         Ok((rq, data, list))
     } else {
-        let mut memory = prp::Builder::new(pools.list(words_of_pages(rq.bytes())));
+        let words = words_of_pages(rq.bytes());
+        let mut memory = prp::Builder::new(pools.bounded_list(words, bounds));
         let rq = rq.map_and_start(guard, |address, len| memory.add(address, len))?;
         let (data, list) = memory.finish();
         Ok((rq, data, list))
@@ -430,7 +433,7 @@ fn put_of_user<'q>(
         },
     };
     let is_sgl = namespace.shared.has_sgl && rq.bytes() > 0;
-    let mapped = map_with_list(rq, pools, is_sgl, guard);
+    let mapped = map_with_list(rq, pools, is_sgl, bounds.as_ref(), guard);
     let (rq, mut data, list) = mapped.map_err(|(rq, status)| rq.reject(status))?;
     let mut list = list.into_memory();
     if let Some(page) = bounds {

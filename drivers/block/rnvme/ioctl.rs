@@ -5,6 +5,10 @@
 //! A user cannot lead the controller out of the memory that the driver tells it of. All addresses
 //! in a command are those of its memory, which the driver maps for that command only. What would
 //! give the controller memory for longer is refused, as it is for the administrator.
+//!
+//! There is one exception, for the administrator alone: a command that is not known to the driver,
+//! has no scatter-gather list, and has memory of two pages. If it moves more, the controller takes
+//! the second page for a list of pages, as C's driver lets it for any command.
 
 use super::{
     admin::AdminQueue,

@@ -55,9 +55,17 @@ impl Pools {
     /// words.
     #[inline]
     pub(crate) fn list(&self, words: usize) -> PooledList<'_> {
+        self.bounded_list(words, None)
+    }
+
+    /// Does that for a command of which it is not known how much it moves: what follows the words of
+    /// the list is the address of a page that nothing else uses.
+    #[inline]
+    pub(crate) fn bounded_list(&self, words: usize, bounds: Option<&Guard>) -> PooledList<'_> {
         PooledList {
             pools: self,
             words,
+            filling: bounds.map(|page| page.0.address()),
             last: None,
             before: None,
         }
@@ -118,10 +126,15 @@ impl Guard {
         data: DataPointer,
         list: Option<DmaMemory>,
     ) -> (DataPointer, Option<DmaMemory>) {
-        if list.is_some() || data.second != 0 {
-            return (data, list);
-        }
         let page = self.0.address();
+        if let Some(mut list) = list {
+            // The list may lead to the page.
+            list.append(self.0.into_memory());
+            return (data, Some(list));
+        }
+        if data.second != 0 {
+            return (data, None);
+        }
         let data = DataPointer {
             first: if data.first == 0 { page } else { data.first },
             second: page,
@@ -135,6 +148,8 @@ impl Guard {
 pub(crate) struct PooledList<'a> {
     pools: &'a Pools,
     words: usize,
+    /// What follows the words, up to the end of each page.
+    filling: Option<u64>,
     /// The block that is written to.
     last: Option<DmaBlock<u64>>,
     /// Those before it.
@@ -151,24 +166,33 @@ impl PooledList<'_> {
         }
         Some(memory)
     }
+
+    /// Takes a page, which is filled if it has to be.
+    fn page(&self) -> Result<DmaBlock<u64>, BlkStatus> {
+        let mut page = self.pools.pages.take().ok_or(BlkStatus::RESOURCE)?;
+        if let Some(filling) = self.filling {
+            page.write_all(0, core::iter::repeat_n(filling.to_le(), PAGE_WORDS))
+                .map_err(|_| BlkStatus::IOERR)?;
+        }
+        Ok(page)
+    }
 }
 
 impl List for PooledList<'_> {
     type Error = BlkStatus;
 
     fn begin(&mut self) -> Result<u64, BlkStatus> {
-        let block = if self.words <= SHORT_WORDS {
-            self.pools.short.take()
+        let block = if self.words <= SHORT_WORDS && self.filling.is_none() {
+            self.pools.short.take().ok_or(BlkStatus::RESOURCE)?
         } else {
-            self.pools.pages.take()
+            self.page()?
         };
-        let block = block.ok_or(BlkStatus::RESOURCE)?;
         Ok(self.last.insert(block).address())
     }
 
     #[cold]
     fn chain(&mut self) -> Result<(), BlkStatus> {
-        let next = self.pools.pages.take().ok_or(BlkStatus::RESOURCE)?;
+        let next = self.page()?;
         self.set(PAGE_WORDS - 1, next.address())?;
         if let Some(full) = self.last.replace(next) {
             let mut full = full.into_memory();
