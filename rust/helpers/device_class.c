@@ -3,6 +3,7 @@
 
 #include <linux/device.h>
 #include <linux/fs.h>
+#include <linux/idr.h>
 #include <linux/sysfs.h>
 
 __rust_helper void
@@ -23,6 +24,11 @@ rust_helper_attribute_group_init(struct attribute_group *group,
 				 struct attribute **attributes)
 {
 	group->attrs = attributes;
+}
+
+__rust_helper void rust_helper_class_minors_init(struct ida *minors)
+{
+	ida_init(minors);
 }
 
 __rust_helper int rust_helper_device_numa_node(struct device *dev)

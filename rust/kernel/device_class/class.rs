@@ -55,6 +55,8 @@ pub struct Class {
     minors: u32,
     /// The first device number, which is valid while the class is registered.
     first: Atomic<u32>,
+    /// The minor numbers that devices have. It is initialised while the class is registered.
+    taken: Opaque<bindings::ida>,
     users: Atomic<usize>,
 }
 
@@ -81,6 +83,7 @@ impl Class {
             name,
             minors,
             first: Atomic::new(0),
+            taken: Opaque::new(pin_init::zeroed()),
             users: Atomic::new(0),
         }
     }
@@ -113,6 +116,8 @@ impl Class {
     ///
     /// The caller has set `users` to [`BUSY`], from zero.
     unsafe fn register(&'static self) -> Result {
+        // SAFETY: No device has a number, so nothing else accesses it, and it has no memory.
+        unsafe { bindings::class_minors_init(self.taken.get()) };
         if self.minors > 0 {
             let mut first = 0;
             // SAFETY: The result is valid for writes, and the name is static.
@@ -154,14 +159,58 @@ impl ClassRef {
         self.0.as_raw()
     }
 
-    /// Returns the device number of a minor.
-    pub(super) fn number(&self, minor: u32) -> Result<bindings::dev_t> {
-        if minor < self.0.minors {
-            // The region that was allocated begins with minor zero.
-            Ok(self.0.first.load(Relaxed) + minor)
-        } else {
-            Err(EINVAL)
+    /// Takes a minor number.
+    ///
+    /// C does not look whether another device has it. It would forget the wrong one of the two when
+    /// one is removed.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the class does not have the minor; `EBUSY` if a device has it; `ENOMEM` if out of
+    /// memory.
+    pub(super) fn take(&self, minor: u32) -> Result<Number> {
+        let class = self.0;
+        if minor >= class.minors {
+            return Err(EINVAL);
         }
+        let reference = class.get()?;
+        // SAFETY: By the type invariant the class is registered, so this is initialised.
+        let taken = unsafe {
+            bindings::ida_alloc_range(class.taken.get(), minor, minor, bindings::GFP_KERNEL)
+        };
+        match to_result(taken.min(0)) {
+            Err(error) if error == ENOSPC => Err(EBUSY),
+            // INVARIANT: It was just taken.
+            taken => taken.map(|_| Number {
+                class: reference,
+                minor,
+            }),
+        }
+    }
+}
+
+/// A minor number of a class, which no other device has while this exists.
+///
+/// # Invariants
+///
+/// The minor is taken.
+pub(super) struct Number {
+    class: ClassRef,
+    minor: u32,
+}
+
+impl Number {
+    /// Returns the device number.
+    pub(super) fn as_raw(&self) -> bindings::dev_t {
+        // The region that was allocated begins with minor zero.
+        self.class.0.first.load(Relaxed) + self.minor
+    }
+}
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        // SAFETY: By the type invariant, and the class is registered.
+        unsafe { bindings::ida_free(self.class.0.taken.get(), self.minor) };
     }
 }
 

@@ -7,7 +7,8 @@
 use super::{
     class::{
         Class,
-        ClassRef, //
+        ClassRef,
+        Number, //
     },
     files::FileOperations,
     inner::{
@@ -39,6 +40,8 @@ struct Added<T: Operations> {
     /// Whether it is in the system.
     is_added: bool,
     inner: Reference<T>,
+    /// Until the device is removed.
+    _number: Option<Number>,
     _class: ClassRef,
     _pin: ModulePin,
 }
@@ -121,9 +124,12 @@ impl<T: Operations> ClassDevice<T> {
         }
         let owner = this_module::<T::OwnerModule>();
         let class = class.get()?;
+        let number = options.minor.map(|minor| class.take(minor)).transpose()?;
+        let operations = FileOperations::<T>::TABLE;
         let added = Added {
             is_added: false,
-            inner: Reference::new(&class, &options, FileOperations::<T>::TABLE, data)?,
+            inner: Reference::new(&class, &options, number.as_ref(), operations, data)?,
+            _number: number,
             _class: class,
             _pin: ModulePin::new(owner)?,
         };

@@ -9,7 +9,10 @@ use super::{
         Attribute,
         Table, //
     },
-    class::ClassRef,
+    class::{
+        ClassRef,
+        Number, //
+    },
     parent::Parent, //
 };
 use crate::{
@@ -225,11 +228,11 @@ impl<T: Operations> Reference<T> {
     pub(super) fn new(
         class: &ClassRef,
         options: &ClassDeviceOptions<'_>,
+        number: Option<&Number>,
         operations: &'static bindings::file_operations,
         data: Arc<T>,
     ) -> Result<Self> {
         let owner = this_module::<T::OwnerModule>();
-        let number = options.minor.map(|minor| class.number(minor)).transpose()?;
         // SAFETY: The data is in memory as long as `state`, which is dropped after the device was
         // removed.
         let table = unsafe { Table::new(T::ATTRIBUTES, &*data) }?;
@@ -276,7 +279,7 @@ impl<T: Operations> Reference<T> {
         })?;
         if let Some(number) = number {
             // SAFETY: As above.
-            unsafe { (*dev).devt = number };
+            unsafe { (*dev).devt = number.as_raw() };
             // SAFETY: As above.
             let cdev = unsafe { (*inner).cdev.get() };
             // SAFETY: The structure is ours. The operations are static.

@@ -82,6 +82,15 @@ mod suite {
         is_dropped.store(false, Relaxed);
         let device = add(c"rust_kunit0", Some(1), &is_dropped)?;
         assert_eq!(device.device().name(), c"rust_kunit0");
+        assert_eq!(
+            add(
+                c"rust_kunit3",
+                Some(1),
+                &Arc::new(Atomic::new(false), GFP_KERNEL)?
+            )
+            .err(),
+            Some(EBUSY)
+        );
         // As its parent, another one holds it.
         let parent = device.as_parent()?;
         let other = Arc::new(Atomic::new(false), GFP_KERNEL)?;
