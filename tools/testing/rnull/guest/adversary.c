@@ -183,7 +183,7 @@ static bool may_poll(const char *disk)
 {
 	size_t length = strlen(disk);
 
-	return length > 2 && !strcmp(disk + length - 2, "_0");
+	return length > 2 && !strcmp(disk + length - 2, "_1");
 }
 
 /* use_zones: asks for zones, manages one of them or more, and writes to it. */
