@@ -3,7 +3,8 @@
 //! The ranges of sectors of a discard.
 //!
 //! The block layer merges discards of ranges that do not follow one another, if the disk allows
-//! more than one range: [`QueueLimits::max_discard_segments`].
+//! more than one range: [`QueueLimits::max_discard_segments`]. It merges those that do in any case,
+//! and does not count them then.
 //!
 //! C header: [`include/linux/blk-mq.h`](srctree/include/linux/blk-mq.h)
 //!
@@ -20,8 +21,8 @@ use core::marker::PhantomData;
 
 /// The ranges of sectors of a discard, each with its first sector and its length.
 ///
-/// It is an [`Iterator`] that borrows from the request. Where a disk allows a single range, the
-/// ranges that it returns follow one another.
+/// It is an [`Iterator`] that borrows from the request. No range begins where the one before ends,
+/// so there are at most as many as the disk allows.
 ///
 /// # Invariants
 ///
@@ -43,6 +44,25 @@ impl DiscardRanges<'_> {
             _borrow: PhantomData,
         }
     }
+
+    /// Returns the range of the next bio, if there is one, and its first sector is `wanted`.
+    #[inline]
+    fn next_bio(&mut self, wanted: impl FnOnce(u64) -> bool) -> Option<(Sector, Sectors)> {
+        if self.bio.is_null() {
+            return None;
+        }
+        // SAFETY: By the type invariant.
+        let iter = unsafe { (*self.bio).bi_iter };
+        if !wanted(iter.bi_sector) {
+            return None;
+        }
+        // INVARIANT: The rest of a list is a list.
+        //
+        // SAFETY: By the type invariant.
+        self.bio = unsafe { (*self.bio).bi_next };
+        let bytes = u64::from(iter.bi_size);
+        Some((Sector(iter.bi_sector), Sectors::from_bytes(bytes)))
+    }
 }
 
 impl Iterator for DiscardRanges<'_> {
@@ -50,17 +70,12 @@ impl Iterator for DiscardRanges<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<(Sector, Sectors)> {
-        if self.bio.is_null() {
-            return None;
+        let (first, mut len) = self.next_bio(|_| true)?;
+        // C's number of segments does not count a bio that follows the one before.
+        while let Some((_, more)) = self.next_bio(|sector| sector == first.0 + len.0) {
+            len.0 += more.0;
         }
-        // SAFETY: By the type invariant.
-        let iter = unsafe { (*self.bio).bi_iter };
-        // INVARIANT: The rest of a list is a list.
-        //
-        // SAFETY: By the type invariant.
-        self.bio = unsafe { (*self.bio).bi_next };
-        let bytes = u64::from(iter.bi_size);
-        Some((Sector(iter.bi_sector), Sectors::from_bytes(bytes)))
+        Some((first, len))
     }
 }
 
@@ -86,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn each_bio_is_a_range() {
+    fn bios_apart_are_ranges() {
         let last = bio(7, u32::MAX - 511);
         let mut first = bio(1 << 40, 512);
         first.bi_next = core::ptr::from_ref(&last).cast_mut();
@@ -94,6 +109,21 @@ mod tests {
         let mut ranges = unsafe { DiscardRanges::from_raw(&first) };
         assert_eq!(ranges.next(), Some((Sector(1 << 40), Sectors(1))));
         assert_eq!(ranges.next(), Some((Sector(7), Sectors((1 << 23) - 1))));
+        assert_eq!(ranges.next(), None);
+    }
+    #[test]
+    fn bios_that_follow_one_another_are_one_range() {
+        let apart = bio(20, 512);
+        let mut third = bio(14, 1024);
+        third.bi_next = core::ptr::from_ref(&apart).cast_mut();
+        let mut second = bio(12, 1024);
+        second.bi_next = core::ptr::from_ref(&third).cast_mut();
+        let mut first = bio(10, 1024);
+        first.bi_next = core::ptr::from_ref(&second).cast_mut();
+        // SAFETY: The bios are not changed any more.
+        let mut ranges = unsafe { DiscardRanges::from_raw(&first) };
+        assert_eq!(ranges.next(), Some((Sector(10), Sectors(6))));
+        assert_eq!(ranges.next(), Some((Sector(20), Sectors(1))));
         assert_eq!(ranges.next(), None);
     }
 }
