@@ -35,6 +35,10 @@ module_param(disk_bytes, ulong, 0600);
 static unsigned int identity;
 module_param(identity, uint, 0600);
 
+/* How many ranges a command may discard, if that is not as many as it can name. */
+static unsigned int ranges_limit;
+module_param(ranges_limit, uint, 0600);
+
 /* An event that a test reports: the result of the command. */
 static unsigned int event;
 module_param(event, uint, 0600);
@@ -393,6 +397,10 @@ static u16 discard(struct nvme_command *command)
 
 	if (!nsid || nsid > NAMESPACES)
 		return NVME_SC_INVALID_NS | NVME_STATUS_DNR;
+	if (ranges_limit && ranges > ranges_limit) {
+		fault("too many ranges", ranges);
+		return NVME_SC_CMD_SIZE_LIM_EXCEEDED | NVME_STATUS_DNR;
+	}
 	/* All of the page, as some controllers do. */
 	if (transfer(command, buffer, PAGE_BYTES, false))
 		return NVME_SC_DATA_XFER_ERROR;
@@ -491,6 +499,12 @@ static u16 identify(struct nvme_command *command)
 		buffer[1] = NVME_NIDT_UUID_LEN;
 		memset(buffer + 4, nsid + known_identity, NVME_NIDT_UUID_LEN);
 		break;
+	case NVME_ID_CNS_CS_CTRL:
+		if (ranges_limit) {
+			((struct nvme_id_ctrl_nvm *)buffer)->dmrl = ranges_limit;
+			break;
+		}
+		fallthrough;
 	default:
 		return NVME_SC_INVALID_FIELD | NVME_STATUS_DNR;
 	}
