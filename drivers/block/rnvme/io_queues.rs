@@ -193,17 +193,26 @@ impl IoQueues {
     }
 
     /// Returns how many queues of each kind there are if the controller grants so many. After a
-    /// reset there are not more than before it.
+    /// reset there are not more than at first.
+    ///
+    /// A queue that interrupts does not become one that is polled: until the block layer knows of
+    /// the change, which waits for all requests, nobody would poll it for those that it is sent.
     fn limit(&self, wanted: QueueCounts, granted: u32) -> QueueCounts {
-        let Some(Made { first, .. }) = self.made else {
+        let Some(Made { first, tags, .. }) = &self.made else {
             return divide(wanted, granted);
         };
+        let granted = granted.min(first.total().unwrap_or(granted));
+        let before = tags.queue_counts();
+        let interrupting = before.default.saturating_add(before.read);
         let wanted = QueueCounts {
             default: wanted.default,
             read: if first.read > 0 { wanted.read } else { 0 },
-            poll: wanted.poll.min(first.poll),
+            poll: wanted
+                .poll
+                .min(first.poll)
+                .min(granted.saturating_sub(interrupting)),
         };
-        divide(wanted, granted.min(first.total().unwrap_or(granted)))
+        divide(wanted, granted)
     }
 
     /// Creates a queue pair.
