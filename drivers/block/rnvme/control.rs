@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! The device of a controller in its class, with its attributes in sysfs, which is `/dev/rnvmeN`.
+//! The device of a controller in its class, with its character device `/dev/rnvmeN`.
 //!
 //! Tasks use these while the controller is reset or removed. They take no lock under which the
 //! device is removed: those of the PCI device, and of what the driver has of it.
