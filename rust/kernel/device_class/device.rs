@@ -164,14 +164,13 @@ impl<T: Operations> ClassDevice<T> {
     pub fn link_to<U: Operations>(&self, other: &ClassDevice<U>) -> Result {
         let (_, dev) = self.0.inner.as_raw();
         let (_, target) = other.0.inner.as_raw();
+        // SAFETY: The device is there as long as the reference.
+        let kobj = unsafe { &raw mut (*dev).kobj };
+        // SAFETY: As above.
+        let target = unsafe { &raw mut (*target).kobj };
+        let name = other.device().name().as_char_ptr();
         // SAFETY: Both devices are there as long as the references, and are in the system.
-        to_result(unsafe {
-            bindings::sysfs_create_link(
-                &raw mut (*dev).kobj,
-                &raw mut (*target).kobj,
-                other.device().name().as_char_ptr(),
-            )
-        })
+        to_result(unsafe { bindings::sysfs_create_link(kobj, target, name) })
     }
 
     /// Makes the device a parent of others.

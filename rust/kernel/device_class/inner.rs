@@ -272,7 +272,9 @@ impl<T: Operations> Reference<T> {
         // SAFETY: As above. `state` keeps the parent.
         unsafe { (*dev).parent = raw_parent };
         // SAFETY: As above.
-        unsafe { (*dev).groups = (*inner).table.as_raw() };
+        let groups = unsafe { (*inner).table.as_raw() };
+        // SAFETY: As above.
+        unsafe { (*dev).groups = groups };
         // SAFETY: As above. C copies the name, which is no format.
         to_result(unsafe {
             bindings::dev_set_name(dev, c"%s".as_char_ptr(), options.name.as_char_ptr())

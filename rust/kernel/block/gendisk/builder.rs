@@ -324,9 +324,10 @@ unsafe fn fill(
     }
     // SAFETY: By the safety requirement.
     let queue = unsafe { (*disk).queue };
-    // SAFETY: By the safety requirement, it has a queue. `Disk` closes the gate before it drops
-    // anything.
-    unsafe { operations.open_gate(NonNull::new_unchecked(queue)) };
+    // SAFETY: By the safety requirement, it has a queue.
+    let queue = unsafe { NonNull::new_unchecked(queue) };
+    // SAFETY: `Disk` closes the gate before it drops anything.
+    unsafe { operations.open_gate(queue) };
     // SAFETY: By the safety requirement. The disk owns its operations now; dropping the disk
     // accounts for them.
     unsafe { (*disk).fops = operations.into_raw() };
