@@ -181,7 +181,7 @@ impl ClassRef {
         match to_result(taken.min(0)) {
             Err(error) if error == ENOSPC => Err(EBUSY),
             // INVARIANT: It was just taken.
-            taken => taken.map(|_| Number {
+            taken => taken.map(|()| Number {
                 class: reference,
                 minor,
             }),
