@@ -26,8 +26,18 @@ impl Attempts {
         Self(Atomic::new(0))
     }
 
-    /// Forgets all, when the request ends.
+    /// Returns whether nothing was tried, and nothing forbidden.
     #[inline]
+    pub(crate) fn is_clear(&self) -> bool {
+        self.0.load(Relaxed) == 0
+    }
+
+    /// Says that the request is not sent again.
+    pub(crate) fn forbid_retries(&self) {
+        self.0.store(RETRIES, Relaxed);
+    }
+
+    /// Forgets all, when the request ends.
     pub(crate) fn clear(&self) {
         if self.0.load(Relaxed) != 0 {
             self.0.store(0, Relaxed);

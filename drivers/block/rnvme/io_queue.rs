@@ -208,13 +208,11 @@ impl Command for InFlightIo {
     ) {
         let Self { rq, list } = self;
         let rq = rq.unmap(guard);
-        if is_of_user(&rq) {
-            answer(rq, completion);
-        } else if completion.status.is_success() {
-            rq.data().clear();
+        // Nearly all succeed, and were not tried before.
+        if completion.status.is_success() && rq.data().is_clear() {
             batch.end(rq, Ok(()));
         } else {
-            failed(rq, completion.status);
+            finish(rq, completion);
         }
         drop(list);
     }
@@ -235,6 +233,19 @@ impl Command for InFlightIo {
             rq.data().clear();
             rq.end(Err(BlkStatus::IOERR));
         }
+    }
+}
+
+/// Ends a request that is that of a user, was tried before, or has failed; or sends it again.
+#[cold]
+fn finish(rq: StartedRequest<Io>, completion: Completion) {
+    if is_of_user(&rq) {
+        answer(rq, completion);
+    } else if completion.status.is_success() {
+        rq.data().clear();
+        rq.end(Ok(()));
+    } else {
+        failed(rq, completion.status);
     }
 }
 
@@ -442,6 +453,7 @@ fn put_of_user<'q>(
     let mut exchange = rq.data().user.lock();
     exchange.left = exchange.time;
     drop(exchange);
+    rq.data().forbid_retries();
     room.put(InFlightIo { rq, list }, |cid| command.entry(cid, data));
     Ok(())
 }
