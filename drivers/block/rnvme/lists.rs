@@ -58,8 +58,8 @@ impl Pools {
         self.bounded_list(words, None)
     }
 
-    /// Does that for a command of which it is not known how much it moves: what follows the words of
-    /// the list is the address of a page that nothing else uses.
+    /// Does that for a command of which it is not known how much it moves: what follows the words
+    /// of the list is the address of a page that nothing else uses.
     #[inline]
     pub(crate) fn bounded_list(&self, words: usize, bounds: Option<&Guard>) -> PooledList<'_> {
         PooledList {

@@ -166,8 +166,8 @@ impl ClassRef {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the class does not have the minor; `EBUSY` if a device has it; `ENOMEM` if out of
-    /// memory.
+    /// `EINVAL` if the class does not have the minor; `EBUSY` if a device has it; `ENOMEM` if out
+    /// of memory.
     pub(super) fn take(&self, minor: u32) -> Result<Number> {
         let class = self.0;
         if minor >= class.minors {
