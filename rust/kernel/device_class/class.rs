@@ -28,9 +28,8 @@ use crate::{
 ///
 /// # Invariants
 ///
-/// The class and its device numbers are registered if and only if `users` is neither 0 nor
-/// [`BUSY`]. Then it is the number of references. Who has set it to [`BUSY`] may register or
-/// unregister them.
+/// The class and its device numbers are registered if and only if `users` is neither 0 nor `BUSY`.
+/// Then it is the number of references. Who has set it to `BUSY` may register or unregister them.
 ///
 /// # Examples
 ///
