@@ -11,15 +11,15 @@ use super::user_command::{
     UserCommand, //
 };
 
-/// Who may send a command.
+/// What a task needs so that it may send a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Permission {
-    /// Anyone who has opened the device.
-    Anyone,
-    /// Who administers the system.
+    /// A file of the device that it has open.
+    Granted,
+    /// `CAP_SYS_ADMIN`, too.
     Administrator,
-    /// The driver only.
-    Nobody,
+    /// No capability is enough.
+    Refused,
 }
 
 /// How a user has opened a device.
@@ -95,10 +95,10 @@ impl Effects {
         }
     }
 
-    /// Returns who may send an administrative command.
+    /// Returns the permission for an administrative command.
     ///
-    /// Nobody may send one by which the controller would use memory after the command, or by which
-    /// it would leave the queues, the features and the events that the driver relies on.
+    /// A command is refused if the controller would use memory after it has completed, or if it
+    /// changes the queues or the features that the driver relies on, or takes an event.
     pub(crate) fn admin_permission(command: &UserCommand) -> Permission {
         match command.opcode {
             admin_op::DELETE_SQ
@@ -108,19 +108,19 @@ impl Effects {
             | admin_op::EVENT_REQUEST
             | admin_op::DATA_QUEUE
             | admin_op::DOORBELL_BUFFERS
-            | op::FABRICS => return Permission::Nobody,
-            admin_op::SET_FEATURES if is_of_driver(command.high[0]) => return Permission::Nobody,
+            | op::FABRICS => return Permission::Refused,
+            admin_op::SET_FEATURES if is_of_driver(command.high[0]) => return Permission::Refused,
             _ => (),
         }
         match (command.opcode, command.high[0] & 0xff) {
             // The namespace, the controller, and the limits of commands.
-            (admin_op::IDENTIFY, 0x00 | 0x01 | 0x05 | 0x06 | 0x08) => Permission::Anyone,
+            (admin_op::IDENTIFY, 0x00 | 0x01 | 0x05 | 0x06 | 0x08) => Permission::Granted,
             _ => Permission::Administrator,
         }
     }
 
-    /// Returns who may send a command for a namespace, whose blocks are of that size as a power of
-    /// two.
+    /// Returns the permission for a command for a namespace, whose blocks are of that size as a
+    /// power of two.
     pub(crate) fn io_permission(
         &self,
         command: &UserCommand,
@@ -128,7 +128,7 @@ impl Effects {
         opened: Opened,
     ) -> Permission {
         if command.opcode == op::FABRICS {
-            return Permission::Nobody;
+            return Permission::Refused;
         }
         let effects = self.io[usize::from(command.opcode)] & !EXCLUSIVE;
         let harmless = SUPPORTED | BLOCKS | UUID_SELECTION | SCOPE;
@@ -143,7 +143,7 @@ impl Effects {
         {
             Permission::Administrator
         } else {
-            Permission::Anyone
+            Permission::Granted
         }
     }
 }

@@ -59,7 +59,7 @@ impl EventKind {
     /// Returns the length in bytes of the log page that is read to clear the event.
     ///
     /// A page about errors or health is not read: if its cause persists, the controller would
-    /// report the event again at once. It is left to whoever looks at the page.
+    /// report the event again at once. A user who reads the page clears the event.
     pub(crate) fn clear_by_reading(self) -> Option<u32> {
         match self {
             Self::NamespacesChanged => Some(4096),

@@ -195,8 +195,8 @@ impl IoQueues {
     /// Returns how many queues of each kind there are if the controller grants so many. After a
     /// reset there are not more than at first.
     ///
-    /// A queue that interrupts does not become one that is polled: until the block layer knows of
-    /// the change, which waits for all requests, nobody would poll it for those that it is sent.
+    /// A queue that interrupts does not become one that is polled: the block layer is told of the
+    /// change when all requests have ended, and before it does not poll that queue.
     fn limit(&self, wanted: QueueCounts, granted: u32) -> QueueCounts {
         let Some(Made { first, tags, .. }) = &self.made else {
             return divide(wanted, granted);

@@ -353,9 +353,9 @@ fn opened(caller: IoctlCaller) -> Opened {
 /// Fails unless the current task has the permission.
 fn check(permission: Permission) -> Result {
     let may = match permission {
-        Permission::Anyone => true,
+        Permission::Granted => true,
         Permission::Administrator => capability::is_admin(),
-        Permission::Nobody => false,
+        Permission::Refused => false,
     };
     if may {
         Ok(())

@@ -138,24 +138,24 @@ proptest! {
     }
 
     #[test]
-    fn nobody_sends_what_the_driver_relies_on(mut command in command(), index in 0..8usize) {
+    fn what_the_driver_relies_on_is_refused(mut command in command(), index in 0..8usize) {
         command.opcode = OF_DRIVER[index];
-        prop_assert_eq!(Effects::admin_permission(&command), Permission::Nobody);
+        prop_assert_eq!(Effects::admin_permission(&command), Permission::Refused);
         command.opcode = 0x09;
         for feature in [0x07, 0x0c, 0x0d, 0x0f, 0x16] {
             command.high[0] = command.high[0] & !0xff | feature;
-            prop_assert_eq!(Effects::admin_permission(&command), Permission::Nobody);
+            prop_assert_eq!(Effects::admin_permission(&command), Permission::Refused);
         }
     }
 
     #[test]
     fn others_identify_only(mut command in command(), cns: u8) {
         command.high[0] = command.high[0] & !0xff | u32::from(cns);
-        let anyone = Effects::admin_permission(&command) == Permission::Anyone;
-        prop_assert!(!anyone || command.opcode == 6);
+        let is_granted = Effects::admin_permission(&command) == Permission::Granted;
+        prop_assert!(!is_granted || command.opcode == 6);
         command.opcode = 6;
-        let anyone = Effects::admin_permission(&command) == Permission::Anyone;
-        prop_assert_eq!(anyone, matches!(cns, 0 | 1 | 5 | 6 | 8));
+        let is_granted = Effects::admin_permission(&command) == Permission::Granted;
+        prop_assert_eq!(is_granted, matches!(cns, 0 | 1 | 5 | 6 | 8));
     }
 
     #[test]
@@ -166,13 +166,13 @@ proptest! {
         shift in 9..17u32,
     ) {
         let none = Effects::parse(None).io_permission(&command, shift, opened);
-        prop_assert_ne!(none, Permission::Anyone);
+        prop_assert_ne!(none, Permission::Granted);
         let effects = Effects::parse(Some(&log(&words)));
         let word = words[usize::from(command.opcode)];
         match effects.io_permission(&command, shift, opened) {
-            Permission::Nobody => prop_assert_eq!(command.opcode, 0x7f),
+            Permission::Refused => prop_assert_eq!(command.opcode, 0x7f),
             Permission::Administrator => (),
-            Permission::Anyone => {
+            Permission::Granted => {
                 prop_assert!(!opened.is_partition && command.opcode < 0x80);
                 prop_assert!(word & 1 != 0 && word & 0x1c == 0);
                 let changes = command.opcode & 1 != 0 || word & 2 != 0;
@@ -198,7 +198,7 @@ proptest! {
             let expected = if needs_writing && !for_writing {
                 Permission::Administrator
             } else {
-                Permission::Anyone
+                Permission::Granted
             };
             prop_assert_eq!(permission, expected);
         }
