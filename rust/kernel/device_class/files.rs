@@ -25,17 +25,9 @@ impl<T: Operations> FileOperations<T> {
         owner: this_module::<T::OwnerModule>().as_ptr(),
         open: Some(Self::open),
         release: Some(Self::release),
-        unlocked_ioctl: if T::HAS_IOCTL {
-            Some(Self::ioctl)
-        } else {
-            None
-        },
+        unlocked_ioctl: Some(Self::ioctl),
         #[cfg(CONFIG_COMPAT)]
-        compat_ioctl: if T::HAS_IOCTL {
-            bindings::compat_ptr_ioctl
-        } else {
-            None
-        },
+        compat_ioctl: bindings::compat_ptr_ioctl,
         ..pin_init::zeroed()
     };
 

@@ -17,10 +17,7 @@ use super::{
 };
 use crate::{
     bindings,
-    error::{
-        to_result,
-        VTABLE_DEFAULT_ERROR, //
-    },
+    error::to_result,
     fs::File,
     late_drop::LateDrop,
     module::this_module,
@@ -83,9 +80,11 @@ pub trait Operations: Sized + Send + Sync + 'static {
     ///
     /// `arg` is a number, or an address in the memory of the task, in which no value has another
     /// layout for a task of 32 bits.
+    ///
+    /// By default there is no ioctl: `ENOTTY`.
     fn ioctl(this: ArcBorrow<'_, Self>, file: &File, cmd: u32, arg: usize) -> Result<isize> {
         let _ = (this, file, cmd, arg);
-        build_error!(VTABLE_DEFAULT_ERROR)
+        Err(ENOTTY)
     }
 }
 
