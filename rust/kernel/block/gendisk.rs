@@ -9,6 +9,7 @@
 
 mod builder;
 mod disk;
+mod freeze;
 mod interface;
 mod operations;
 
@@ -18,6 +19,7 @@ pub use self::{
         GenDisk,
         NewDisk, //
     },
+    freeze::Frozen,
     interface::{
         Bios,
         Driver,

@@ -5,6 +5,7 @@
 //! C header: [`include/linux/blkdev.h`](srctree/include/linux/blkdev.h)
 
 use super::{
+    freeze::Frozen,
     interface::{
         Base,
         Driver,
@@ -341,6 +342,22 @@ impl<I: 'static, T: Driver<I>> GenDisk<T, I> {
         // SAFETY: By the type invariant of `Disk`, it is valid, and it was added.
         unsafe { bindings::blk_mark_disk_dead(self.disk.disk.as_ptr()) };
         Ok(())
+    }
+
+    /// Begins to freeze the disk: it accepts no more I/O. Does not wait for any.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` if the disk is [dead](Self::mark_dead); `ENOMEM` if out of memory; `EDEADLK` in a
+    /// context that cannot sleep.
+    pub fn freeze_start(&self) -> Result<Frozen> {
+        late_drop::check_may_sleep()?;
+        // SAFETY: By the type invariant of `Disk`, it is valid.
+        let queue = unsafe { (*self.disk.disk.as_ptr()).queue };
+        // SAFETY: By the type invariant of `Disk`, it was added, so it has a queue.
+        let queue = unsafe { NonNull::new_unchecked(queue) };
+        // SAFETY: It is that of the disk. The caller may sleep, as checked.
+        unsafe { Frozen::start(queue) }
     }
 
     /// Returns the block device of the whole disk.
