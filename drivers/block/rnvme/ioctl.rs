@@ -93,12 +93,6 @@ const ADMIN64_CMD: u32 = _IOWR::<[u8; COMMAND64_SIZE]>(TYPE, 0x47);
 /// Executes a command for a namespace, whose result has 64 bits.
 const IO64_CMD: u32 = _IOWR::<[u8; COMMAND64_SIZE]>(TYPE, 0x48);
 
-/// How long a reset may take that a user waits for.
-const RESET_LIMIT: Delta = Delta::from_secs(300);
-
-/// How often to look whether it is over.
-const RESET_INTERVAL: Delta = Delta::from_millis(10);
-
 /// A controller as its users see it, whether or not it is there.
 #[pin_data]
 pub(crate) struct Target {
@@ -234,7 +228,7 @@ impl Target {
             "a user resets the controller\n"
         );
         self.link.reset()?;
-        let state = self.link.wait_for_reset(RESET_LIMIT, RESET_INTERVAL)?;
+        let state = self.link.wait_for_reset()?;
         if state == State::Live {
             Ok(())
         } else {
@@ -255,7 +249,13 @@ impl Target {
         let memory = user.memory(caller, command.admin_moves(), max_transfer)?;
         let time = user.time(params::admin_timeout());
         let rq = self.admin.request_of_user(command, time)?;
-        let result = execute(rq, memory, time, |rq| {
+        let namespaces = self.namespaces();
+        let excludes_io = effects.excludes_io(&command);
+        let begin = || match &namespaces {
+            Some(namespaces) if excludes_io => namespaces.freeze().map(Some),
+            _ => Ok(None),
+        };
+        let result = execute(rq, memory, time, begin, |rq| {
             let exchange = rq.data().lock();
             (exchange.completion, exchange.is_cancelled)
         });
@@ -266,7 +266,7 @@ impl Target {
                 "the capabilities may have changed, with effect after a reset\n"
             );
         }
-        if let (true, Some(namespaces)) = (aftermath.scan, self.namespaces()) {
+        if let (true, Some(namespaces)) = (aftermath.scan, namespaces) {
             namespaces.scan();
         }
         user.answer(result?)
@@ -324,7 +324,8 @@ impl Target {
         })?;
         let time = user.time(params::io_timeout());
         *rq.data().user.lock() = io_queue::Exchange::new(command, time);
-        execute(rq, memory, time, |rq| {
+        let begin = || Ok(());
+        execute(rq, memory, time, begin, |rq| {
             let exchange = rq.data().user.lock();
             (exchange.completion, exchange.is_cancelled)
         })
@@ -461,10 +462,14 @@ fn read<const SIZE: usize>(arg: usize) -> Result<[u8; SIZE]> {
 
 /// Executes the command of a request, and returns what the controller has answered, according to
 /// `answer`: the completion, and whether the controller was stopped.
-fn execute<T: Operations>(
+///
+/// What `begin` returns is dropped when the command has completed. Memory of the user is accessed
+/// only before and after, since that may need I/O.
+fn execute<T: Operations, G>(
     mut rq: Passthrough<'_, T>,
     memory: Option<(UserPtr, u32)>,
     time: Parts,
+    begin: impl FnOnce() -> Result<G>,
     answer: impl Fn(&Request<T>) -> (Option<Completion>, bool),
 ) -> Result<Completion> {
     if time.len != 0 {
@@ -472,10 +477,14 @@ fn execute<T: Operations>(
     }
     let (status, (completion, is_cancelled), copied) = match memory {
         Some((address, len)) => {
-            let done = rq.with_user_memory(address, len)?.execute()?;
+            let rq = rq.with_user_memory(address, len)?;
+            let begun = begin()?;
+            let done = rq.execute()?;
+            drop(begun);
             (done.status(), answer(&done), done.finish())
         }
         None => {
+            let _begun = begin()?;
             let done = rq.execute()?;
             (done.status(), answer(&done), Ok(()))
         }

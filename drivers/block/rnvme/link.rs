@@ -88,6 +88,12 @@ impl Inner {
     }
 }
 
+/// How long a reset may take that a task waits for.
+const RESET_LIMIT: Delta = Delta::from_secs(300);
+
+/// How often to look whether it is over.
+const RESET_INTERVAL: Delta = Delta::from_millis(10);
+
 /// How often to look whether a controller has done all requests.
 const INTERVAL: Delta = Delta::from_millis(2);
 
@@ -265,10 +271,15 @@ impl Link {
     ///
     /// # Errors
     ///
-    /// `ETIMEDOUT` if that takes longer than `most`; `EINTR` if the task is killed.
-    pub(crate) fn wait_for_reset(&self, most: Delta, interval: Delta) -> Result<State> {
+    /// `ETIMEDOUT` if that takes longer than a reset may; `EINTR` if the task is killed.
+    pub(crate) fn wait_for_reset(&self) -> Result<State> {
         let is_over = |state: &State| matches!(state, State::Live | State::Dead);
-        Budget::killable(most).wait(most, interval, || Ok(self.state()), is_over)
+        Budget::killable(RESET_LIMIT).wait(
+            RESET_LIMIT,
+            RESET_INTERVAL,
+            || Ok(self.state()),
+            is_over,
+        )
     }
 
     /// Stops the controller, and cancels its commands.

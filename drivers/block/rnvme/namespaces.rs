@@ -44,12 +44,14 @@ use super::{
 use kernel::{
     block::{
         gendisk::{
+            Frozen,
             GenDisk,
             GenDiskBuilder,
             Parent, //
         },
         limits::QueueLimits,
         mq::{
+            memalloc_noio,
             DiskHandle,
             TagSet, //
         },
@@ -65,7 +67,8 @@ use kernel::{
     sync::{
         static_lock_class,
         Arc,
-        Mutex, //
+        Mutex,
+        MutexGuard, //
     },
     workqueue::{
         self,
@@ -97,13 +100,32 @@ struct Entry {
     /// The number in the name of the disk.
     number: u32,
     found: namespace::Namespace,
+    /// That format is still the namespace's; if not, the disk is dead.
+    has_format: bool,
     identifiers: Identifiers,
     disk: GenDisk<Io>,
+}
+
+/// The disks of a controller, which accept no I/O until this is dropped.
+pub(crate) struct FrozenDisks<'a> {
+    namespaces: &'a Namespaces,
+    disks: KVec<Frozen>,
+    /// Last.
+    _changes: MutexGuard<'a, ()>,
+}
+
+impl Drop for FrozenDisks<'_> {
+    fn drop(&mut self) {
+        self.namespaces.mark_changed();
+    }
 }
 
 /// The disks of a controller.
 #[pin_data]
 pub(crate) struct Namespaces {
+    /// Held while disks are made, and while a command changes namespaces. Before `entries`.
+    #[pin]
+    changes: Mutex<()>,
     /// [`None`] when there are to be no disks any more.
     #[pin]
     entries: Mutex<Option<KVec<Entry>>>,
@@ -132,6 +154,7 @@ impl Namespaces {
     pub(crate) fn new(source: Source) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
+                changes <- new_mutex!(()),
                 entries <- new_mutex!(Some(KVec::new())),
                 work <- new_work!("Namespaces::work"),
                 source,
@@ -161,12 +184,65 @@ impl Namespaces {
         drop(entries);
     }
 
+    /// Has no I/O in progress on any disk until what this returns is dropped. Waits for that in
+    /// progress.
+    ///
+    /// Disks of namespaces that have another format then are dead: I/O made for the old one never
+    /// reaches the controller.
+    pub(crate) fn freeze(&self) -> Result<FrozenDisks<'_>> {
+        let mut frozen = FrozenDisks {
+            namespaces: self,
+            disks: KVec::new(),
+            _changes: self.changes.lock(),
+        };
+        for entry in self.entries.lock().iter().flatten() {
+            match entry.disk.freeze_start() {
+                Ok(disk) => frozen.disks.push(disk, GFP_KERNEL)?,
+                // It is dead: it was frozen then, or the controller is not used any more.
+                Err(ENODEV) => (),
+                Err(error) => return Err(error),
+            }
+        }
+        frozen.disks.iter().try_for_each(Frozen::wait)?;
+        Ok(frozen)
+    }
+
+    /// Marks the disks as dead whose namespaces have another format than before, or might have.
+    fn mark_changed(&self) {
+        for _ in 0..ATTEMPTS {
+            // A reset may have interrupted the command, or the questions.
+            let _ = self.link().wait_for_reset();
+            if self.have_formats() {
+                break;
+            }
+        }
+        for entry in self.entries.lock().iter_mut().flatten() {
+            if !entry.has_format {
+                let _ = entry.disk.mark_dead();
+            }
+        }
+    }
+
+    /// Asks for the format of each namespace. Returns whether there was an answer for all.
+    fn have_formats(&self) -> bool {
+        let mut is_sure = true;
+        for entry in self.entries.lock().iter_mut().flatten() {
+            // To reclaim memory may need a disk that is frozen.
+            let answer = memalloc_noio(|| self.ask(Identify::Namespace(entry.nsid)));
+            is_sure &= answer.is_ok();
+            let answer = answer.ok().flatten();
+            let found = answer.as_ref().and_then(|answer| answer.first_chunk());
+            let found = found.and_then(|answer| namespace::Namespace::parse(answer).ok());
+            entry.has_format = found.is_some_and(|it| entry.found.differs_in_capacity_only(&it));
+        }
+        is_sure
+    }
+
     /// Returns the only disk that there is.
     ///
     /// # Errors
     ///
     /// `ENOTTY` if there is none, `EINVAL` if there are several.
-    #[allow(dead_code)] // There is no character device yet.
     pub(crate) fn only(&self) -> Result<DiskHandle<Io>> {
         match self.entries.lock().as_deref() {
             Some([entry]) => entry.disk.handle().ok_or(ENOTTY),
@@ -202,6 +278,7 @@ impl Namespaces {
 
     /// Makes the disks those of the namespaces that there are now.
     fn update(&self) -> Result {
+        let _changes = self.changes.lock();
         let mut guard = self.entries.lock();
         let Some(entries) = &mut *guard else {
             return Ok(());
@@ -273,7 +350,7 @@ impl Namespaces {
             if entry.identifiers != identifiers {
                 dev_info!(dev, "namespace {nsid} is another one now\n");
                 remove(entries, at);
-            } else if entry.found.differs_in_capacity_only(&found) {
+            } else if entry.has_format && entry.found.differs_in_capacity_only(&found) {
                 if entry.found.sectors != found.sectors {
                     dev_info!(dev, "namespace {nsid} has {} sectors now\n", found.sectors);
                     entry.disk.set_capacity(Sectors(found.sectors))?;
@@ -381,11 +458,15 @@ impl Namespaces {
             nsid,
             number,
             found,
+            has_format: true,
             identifiers: ids,
             disk,
         })
     }
 }
+
+/// How often the formats of namespaces are asked for, if resets interrupt that.
+const ATTEMPTS: usize = 3;
 
 /// Removes a disk, of which nothing is written back: its blocks are not those of before.
 fn remove(entries: &mut KVec<Entry>, at: usize) {
