@@ -129,6 +129,16 @@ impl<T: Send + 'static> LateDrop<T> {
     }
 }
 
+impl<T: Send + 'static> LateDrop<T> {
+    /// Drops the value in a work item, also where the caller could wait: the drop may wait for the
+    /// caller.
+    pub(crate) fn drop_in_worker(self) {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: By the type invariant, `inner` is valid. It is not used again.
+        unsafe { ManuallyDrop::take(&mut this.inner) }.finish_in_worker();
+    }
+}
+
 impl<T: Send + 'static> Deref for LateDrop<T> {
     type Target = T;
 
@@ -144,6 +154,15 @@ impl<T: Send + 'static> Inner<T> {
         let pin = self.as_mut().project().pin.take();
         drop(self);
         drop(pin);
+    }
+
+    /// Has a worker do that.
+    fn finish_in_worker(self: Pin<KBox<Self>>) {
+        // SAFETY: C sets the pointer at boot, and never changes it afterwards.
+        let queue = unsafe { bindings::system_dfl_wq };
+        // SAFETY: The queue is never destroyed.
+        let queue = unsafe { workqueue::Queue::from_raw(queue) };
+        queue.enqueue(self);
     }
 }
 
@@ -161,13 +180,9 @@ impl<T: Send + 'static> Drop for LateDrop<T> {
         let inner = unsafe { ManuallyDrop::take(&mut self.inner) };
         if may_wait() {
             inner.finish();
-            return;
+        } else {
+            inner.finish_in_worker();
         }
-        // SAFETY: C sets the pointer at boot, and never changes it afterwards.
-        let queue = unsafe { bindings::system_dfl_wq };
-        // SAFETY: The queue is never destroyed.
-        let queue = unsafe { workqueue::Queue::from_raw(queue) };
-        queue.enqueue(inner);
     }
 }
 

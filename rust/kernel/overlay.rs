@@ -94,6 +94,8 @@ pub mod fatal_signal;
 
 mod until_unbind;
 
+mod owned_queue;
+
 mod late_drop;
 
 mod module_pin;

@@ -72,6 +72,11 @@ mod suite {
     }
 
     #[test]
+    fn a_work_item_drops_for_a_task_that_could_wait() -> Result {
+        assert_drops_later(|value| value.drop_in_worker())
+    }
+
+    #[test]
     fn a_work_item_drops_where_the_caller_cannot_wait() -> Result {
         assert_drops_later(|value| {
             let _section = rcu::read_lock();

@@ -24,6 +24,7 @@ use crate::{
     },
     module::this_module,
     module_pin::ModulePin,
+    owned_queue::OwnedQueue,
     pci::{
         bus_master,
         Device,
@@ -46,7 +47,6 @@ use crate::{
         UntilUnbind, //
     },
     workqueue::{
-        self,
         impl_has_work,
         Work,
         WorkItem, //
@@ -217,7 +217,8 @@ pub trait Driver: Sized + 'static {
 ///
 /// The work is done by a worker, which waits for the lock of the device. It is not done once the
 /// driver was unbound, and the unbinding does not wait for it. So it may be asked for anywhere,
-/// also where a task that holds the lock waits for the caller.
+/// also where a task that holds the lock waits for the caller. The driver has a workqueue of its
+/// own, so that there is a worker also while memory can be reclaimed only with the device.
 ///
 /// # Examples
 ///
@@ -243,6 +244,7 @@ pub struct LockedWork<T: Driver> {
     work: Work<Self>,
     dev: ARef<Device>,
     binding: UntilUnbind<Binding>,
+    queue: Arc<OwnedQueue>,
     _driver: PhantomData<fn(T)>,
     /// Last: keeps the module that contains the code of `T` until the worker is done.
     _pin: ModulePin,
@@ -272,7 +274,7 @@ impl<T: Driver> LockedWork<T> {
     /// # Safety
     ///
     /// `T` must be about to be bound to `dev`.
-    unsafe fn new(dev: &Device<Core<'_>>) -> Result<Arc<Self>> {
+    unsafe fn new(dev: &Device<Core<'_>>, queue: Arc<OwnedQueue>) -> Result<Arc<Self>> {
         let binding = Arc::new(
             Binding {
                 is_bound: Atomic::new(true),
@@ -291,6 +293,7 @@ impl<T: Driver> LockedWork<T> {
                 work <- Work::new(WORK_NAME, static_lock_class!()),
                 dev: dev.into(),
                 binding,
+                queue,
                 _driver: PhantomData,
                 _pin: ModulePin::new(this_module::<T::OwnerModule>())?,
             }? Error),
@@ -300,7 +303,7 @@ impl<T: Driver> LockedWork<T> {
 
     /// Has the work done once more, unless it is about to begin anyway. Never sleeps.
     pub fn queue(self: &Arc<Self>) {
-        let _ = workqueue::system_unbound().enqueue(self.clone());
+        let _ = self.queue.enqueue(self.clone());
     }
 }
 
@@ -328,6 +331,8 @@ pub struct Adapter<T: Driver>(PhantomData<T>);
 #[repr(C)]
 pub struct Registered {
     driver: bindings::pci_driver,
+    /// For [`LockedWork`], while the driver is registered.
+    queue: Option<Arc<OwnedQueue>>,
     /// Keeps the module that C calls while the driver is registered.
     pin: Option<ModulePin>,
 }
@@ -337,6 +342,7 @@ impl Default for Registered {
     fn default() -> Self {
         Self {
             driver: pin_init::zeroed(),
+            queue: None,
             pin: None,
         }
     }
@@ -360,10 +366,12 @@ unsafe impl<T: Driver> driver::RegistrationOps for Adapter<T> {
         module: &'static ThisModule,
     ) -> Result {
         let pin = ModulePin::new(module)?;
+        let queue = Arc::new(OwnedQueue::new(name)?, GFP_KERNEL)?;
         // SAFETY: The helper may be called anywhere.
         let errors_are_locked = unsafe { bindings::pci_errors_are_locked() };
         // SAFETY: The structure is being initialised, so nothing else accesses it.
         let registered = unsafe { &mut *reg.get() };
+        registered.queue = Some(queue);
         registered.pin = Some(pin);
         let driver = &mut registered.driver;
         driver.name = name.as_char_ptr();
@@ -383,6 +391,9 @@ unsafe impl<T: Driver> driver::RegistrationOps for Adapter<T> {
             bindings::__pci_register_driver(driver, module.as_ptr(), name.as_char_ptr())
         });
         if result.is_err() {
+            // SAFETY: C does not know the structure.
+            let registered = unsafe { &mut *reg.get() };
+            registered.queue = None;
             registered.pin = None;
         }
         result
@@ -394,7 +405,9 @@ unsafe impl<T: Driver> driver::RegistrationOps for Adapter<T> {
         // SAFETY: By the safety requirements, the driver is registered.
         unsafe { bindings::pci_unregister_driver(driver) };
         // SAFETY: C does not know the structure any more.
-        unsafe { (*reg.get()).pin = None };
+        let registered = unsafe { &mut *reg.get() };
+        registered.queue = None;
+        registered.pin = None;
     }
 }
 
@@ -487,8 +500,12 @@ impl<T: Driver> Adapter<T> {
                 unsafe { disable_device(raw.cast()) };
                 return Err(error);
             }
+            // SAFETY: By the safety requirements, C is about to bind this driver, which is the
+            // first field of a structure that does not change while the driver is registered.
+            let registered = unsafe { &*(*raw).driver.cast::<Registered>() };
+            let queue = registered.queue.clone().ok_or(ENODEV)?;
             // SAFETY: By the safety requirements.
-            let work = unsafe { LockedWork::new(dev) }?;
+            let work = unsafe { LockedWork::new(dev, queue) }?;
             if let Err(error) = dev.as_ref().set_drvdata(T::probe(dev, info, work)) {
                 bus_master::clear(dev);
                 return Err(error);
