@@ -359,6 +359,29 @@ discard a 0 $mib => EOPNOTSUPP
 secure-erase a 0 $mib => EOPNOTSUPP
 counts a
 report-cached a 0 9
+# The block layer takes no note that it has refused a write that it had delayed, and so a report
+# does not tell it where the write pointer is.
+case the first write to a zone is behind the capacity, and delayed
+device a zoned=1 size=8 zone_size=2 zone_capacity=1
+batch io_uring write/a/$((3 * mib))/4096/1 => EIO
+report-zones a 0 9
+report-cached a 0 9 => ok *@3145728:empty*
+write a $((2 * mib)) 4096 1 => EIO
+# The last one was not delayed.
+report-zones a 0 9
+write a $((2 * mib)) 4096 1 => ok
+batch io_uring write/a/$((5 * mib))/4096/1 => EIO
+reset-zones a $((4 * mib)) $((2 * mib)) => ok
+write a $((4 * mib)) 4096 1 => ok
+case the first write to a zone of a rotational disk is behind the capacity
+device a zoned=1 size=8 zone_size=2 zone_capacity=1 rotational=1
+write a $((3 * mib)) 4096 1 => EIO
+report-zones a 0 9
+write a $((2 * mib)) 4096 1 => EIO
+report-zones a 0 9
+write a $((2 * mib)) 4096 1 => EIO
+reset-zones a $((2 * mib)) $((2 * mib)) => ok
+write a $((2 * mib)) 4096 1 => ok
 case requests of a zoned disk
 device a zoned=1 size=8 zone_size=2 zone_capacity=1 zone_nr_conv=1 memory_backed=1
 counts a

@@ -72,15 +72,17 @@ impl Fuzzer {
             only_rnull |= models[0].is_dangerous() || models[0].bypasses_zones(command);
             // What was different before cannot be compared.
             let comparable = !only_rnull && models[0].is_like(&models[1]);
-            let (mut answers, mut same) = (Vec::new(), false);
+            let (mut answers, mut same, mut wrong) = (Vec::new(), false, None);
+            let mut texts = Vec::new();
             let all = self.clients.iter_mut().zip(&mut models);
             for (client, model) in all.skip(only_rnull.into()) {
                 let name = client.driver.name;
                 let answer = client.execute(command);
-                let text = || format!("{name} '{}'", command.describe(&answer));
+                let text = format!("{name} '{}'", command.describe(&answer));
                 if verbose {
-                    println!("    {command} => {}", text());
+                    println!("    {command} => {text}");
                 }
+                texts.push(text);
                 self.tally.commands += 1;
                 match model.judge(command, &answer) {
                     Judgement::Right if client.driver == RNULL => {
@@ -92,14 +94,13 @@ impl Fuzzer {
                         *self.tally.defects.entry(number).or_default() += 1
                     }
                     Judgement::Wrong(right) => {
-                        let other = answers.first().map_or(String::new(), |other: &Vec<_>| {
-                            format!("; null_blk '{}'", command.describe(other))
-                        });
-                        let text = text();
-                        return Err(format!("{i}: {command}: {text}{other}; right is {right}"));
+                        wrong.get_or_insert(format!("right of {name} is {right}"));
                     }
                 }
                 answers.push(answer);
+            }
+            if let Some(why) = wrong {
+                return Err(format!("{i}: {command}: {}; {why}", texts.join(", ")));
             }
             if let (true, true, [a, b]) = (same, comparable, &answers[..]) {
                 if a != b {

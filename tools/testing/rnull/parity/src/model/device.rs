@@ -296,7 +296,10 @@ impl Device {
     }
 
     /// Splits a transfer into requests.
-    fn outcome(&mut self, offset: u64, len: u64, write: bool, polled: bool) -> Outcome {
+    fn outcome(&mut self, offset: u64, len: u64, write: bool, engine: Option<Engine>) -> Outcome {
+        let polled = matches!(engine, Some(Engine::Polled | Engine::Late));
+        // At first io_uring submits what must not wait.
+        let nowait = engine.is_some_and(|engine| engine != Engine::Threads);
         let end = self.settings.get("size") << 20;
         let left = len.min(end.saturating_sub(offset));
         let error = match self.on {
@@ -316,22 +319,24 @@ impl Device {
         let (mut at, mut error, mut timeout, mut done) = (offset, None, false, Vec::new());
         let is_sequential = write && left > 0 && self.is_sequential(offset);
         while at < offset + left {
+            // A request of a transfer that is full as far as the block layer knows fails with it.
+            if is_sequential && at > offset && !self.is_remembered(at) {
+                error = Some("EIO");
+                break;
+            }
             let bytes = self.settings.request().min(offset + left - at);
             let bytes = bytes.min(self.left_in_zone(at));
             if self.faults.should_timeout() {
                 timeout = true;
             } else {
-                let (result, sectors) = self.request_in_zone(at / SECTOR, bytes / SECTOR, write);
+                let (first, count) = (at / SECTOR, bytes / SECTOR);
+                let (result, sectors) = self.request_in_zone(first, count, write, nowait);
                 done.push((at, at + sectors * SECTOR));
-                // The requests behind it in the zone are not tried any more, which fails otherwise.
-                let is_last = at + bytes == offset + left;
-                match result {
-                    Err(why) if is_sequential => {
-                        error = Some(if is_last { why } else { "EIO" });
-                        break;
-                    }
-                    result => error = error.or(result.err()),
-                }
+                // The last request in a zone has the last word; those before it may be refused.
+                error = match is_sequential {
+                    true => result.err().or(error),
+                    false => error.or(result.err()),
+                };
             }
             at += bytes;
         }
@@ -360,7 +365,6 @@ impl Device {
         engine: Option<Engine>,
         answer: &Answer,
     ) -> Judgement {
-        let polled = matches!(engine, Some(Engine::Polled | Engine::Late));
         let (offset, len) = (transfer.offset, transfer.len as u64);
         let block = self.settings.block();
         if transfer.data.is_some() && self.cuts_blocks(&transfer.cuts) {
@@ -369,7 +373,7 @@ impl Device {
         if transfer.data.is_none() && self.written_block.is_some_and(|other| other != block) {
             self.blame(13);
         }
-        let outcome = self.outcome(offset, len, transfer.data.is_some(), polled);
+        let outcome = self.outcome(offset, len, transfer.data.is_some(), engine);
         if let Some(data) = transfer.data {
             self.store(&outcome, data, engine.is_none());
         }
@@ -426,7 +430,7 @@ impl Device {
             true if !zero && !self.settings.is("discard") => "EOPNOTSUPP",
             true if misfit => "EINVAL",
             true if zero => {
-                let outcome = self.outcome(offset, len, true, false);
+                let outcome = self.outcome(offset, len, true, None);
                 let data = Data {
                     seed: EMPTY,
                     fua: false,

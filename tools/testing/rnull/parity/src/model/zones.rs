@@ -71,6 +71,11 @@ pub struct Zone {
 }
 
 impl Zone {
+    /// Whether the block layer remembers it.
+    pub fn is_remembered(&self) -> bool {
+        self.plug.is_some()
+    }
+
     /// Whether nothing but a report makes the block layer accept the next write.
     pub fn is_lost(&self) -> bool {
         self.plug.is_some_and(|plug| plug.is_lost)
@@ -230,8 +235,14 @@ impl Zones {
         }
     }
 
-    /// Starts a write request of so many sectors in one zone, which opens the zone.
-    pub fn begin_write(&mut self, sector: u64, count: u64) -> Result<(), &'static str> {
+    /// Starts a write request of so many sectors in one zone, which opens the zone. If the block
+    /// layer refuses one that it has `delayed`, it takes no note of that.
+    pub fn begin_write(
+        &mut self,
+        sector: u64,
+        count: u64,
+        delayed: bool,
+    ) -> Result<(), &'static str> {
         let number = self.number(sector);
         let zone = &mut self.zones[number];
         if zone.condition == Conventional {
@@ -243,7 +254,7 @@ impl Zones {
             is_lost: false,
         });
         if plug.is_lost || plug.pointer >= zone.capacity || plug.pointer != offset {
-            plug.is_lost = true;
+            plug.is_lost |= !delayed;
             return Err("EIO");
         }
         plug.pointer += count;

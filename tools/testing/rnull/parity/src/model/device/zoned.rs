@@ -94,16 +94,19 @@ impl Device {
         })
     }
 
-    /// Does a request of sectors in one zone; returns how many are transferred, and whether it
-    /// succeeds.
+    /// Does a request of sectors in one zone, which must not wait if `nowait`; returns how many are
+    /// transferred, and whether it succeeds.
     pub(super) fn request_in_zone(
         &mut self,
         first: u64,
         count: u64,
         write: bool,
+        nowait: bool,
     ) -> (Result<(), &'static str>, u64) {
+        // One after the other to a rotational disk, in a thread of the block layer.
+        let delayed = nowait || self.settings.is("rotational");
         let reached = match self.zones.as_mut() {
-            Some(zones) if write => zones.begin_write(first, count),
+            Some(zones) if write => zones.begin_write(first, count, delayed),
             Some(zones) if zones.find(first).condition == Condition::Offline => Err("EIO"),
             _ => Ok(()),
         };
@@ -117,7 +120,14 @@ impl Device {
         (if succeeds { Ok(()) } else { Err("EIO") }, done)
     }
 
-    /// Whether the requests of a transfer wait for each other, so that one that fails is the last.
+    /// Whether the block layer remembers the zone at an offset.
+    pub(super) fn is_remembered(&self, offset: u64) -> bool {
+        self.zones
+            .as_ref()
+            .is_some_and(|zones| zones.find(offset / SECTOR).is_remembered())
+    }
+
+    /// Whether the requests of a transfer wait for each other.
     pub(super) fn is_sequential(&self, offset: u64) -> bool {
         self.zones
             .as_ref()

@@ -18,7 +18,7 @@ fn zones(settings: &[(&'static str, u64)], is_null_blk: bool) -> Zones {
 }
 
 fn write(zones: &mut Zones, sector: u64, count: u64) -> Result<(), &'static str> {
-    zones.begin_write(sector, count)?;
+    zones.begin_write(sector, count, false)?;
     zones.end_write(sector, count, true);
     Ok(())
 }
@@ -63,9 +63,28 @@ fn writes_are_at_the_write_pointer() {
     assert_eq!(conditions(&zones)[0], Full);
     assert_eq!(write(&mut zones, 2048, 8), Err("EIO"));
     // A part of a request is written, and the zone is filled as far as the block layer knows.
-    assert_eq!(zones.begin_write(4096, 2048), Ok(()));
+    assert_eq!(zones.begin_write(4096, 2048, false), Ok(()));
     zones.end_write(4096, 100, false);
     assert_eq!(write(&mut zones, 4196, 8), Ok(()));
+}
+
+#[test]
+fn a_report_does_not_tell_of_what_was_refused_later() {
+    let limits = [("zone_nr_conv", 0), ("zone_size", 2)];
+    for (delayed, is_accepted) in [(false, true), (true, false)] {
+        let mut zones = zones(&limits, false);
+        // The first write to a zone, behind the capacity.
+        assert_eq!(zones.begin_write(4096 + 2048, 8, delayed), Err("EIO"));
+        assert_eq!(zones.find(4096).is_lost(), !delayed);
+        zones.report(0, 9);
+        assert_eq!(write(&mut zones, 4096, 8).is_ok(), is_accepted);
+        // That was not delayed.
+        zones.report(0, 9);
+        assert_eq!(
+            write(&mut zones, 4096 + 8 * u64::from(is_accepted), 8),
+            Ok(())
+        );
+    }
 }
 
 #[test]
