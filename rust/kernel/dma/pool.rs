@@ -37,7 +37,10 @@ use crate::{
 use core::{
     marker::PhantomData,
     mem::ManuallyDrop,
-    ptr::NonNull, //
+    ptr::{
+        self,
+        NonNull, //
+    },
 };
 
 /// What a block consists of: values for which any bytes will do.
@@ -337,6 +340,18 @@ impl<T: Element> DmaBlock<T> {
         self.memory
     }
 
+    /// Begins to write all values in order.
+    #[inline]
+    pub fn into_writer(self) -> DmaWriter<T> {
+        let start = self.value(0);
+        // INVARIANT: By the type invariant, there are `len` values from `start` on.
+        DmaWriter {
+            next: start,
+            end: start.wrapping_add(self.len),
+            memory: Some(self.memory),
+        }
+    }
+
     /// Writes a value, which the device may overwrite.
     ///
     /// # Errors
@@ -398,6 +413,91 @@ impl<T: Element> DmaBlock<T> {
 
 // SAFETY: A shared reference only allows to read values that are `Sync`.
 unsafe impl<T: Element> Sync for DmaBlock<T> {}
+
+/// Writes the values of a block of a [`DmaPool`] in order, which takes few instructions for each. By
+/// default there is no block.
+///
+/// # Examples
+///
+/// ```
+/// use kernel::dma::pool::{DmaMemory, DmaPool};
+///
+/// /// Makes a list of as many pages as fit.
+/// fn list(pool: &DmaPool<u64, 512>, pages: impl Iterator<Item = u64>) -> Option<DmaMemory> {
+///     let mut writer = pool.take()?.into_writer();
+///     for page in pages {
+///         if !writer.push(page) {
+///             break;
+///         }
+///     }
+///     writer.into_memory()
+/// }
+/// ```
+///
+/// # Invariants
+///
+/// If there is a block, its memory is `memory`, and `next` and `end` point into it, or behind its last
+/// value, `end` not before `next`. Else they are equal.
+pub struct DmaWriter<T: Element> {
+    memory: Option<DmaMemory>,
+    next: *mut T,
+    end: *mut T,
+}
+
+impl<T: Element> Default for DmaWriter<T> {
+    fn default() -> Self {
+        // INVARIANT: The pointers are equal.
+        Self {
+            memory: None,
+            next: ptr::null_mut(),
+            end: ptr::null_mut(),
+        }
+    }
+}
+
+impl<T: Element> DmaWriter<T> {
+    /// Writes the next value, which the device may overwrite; false if there is no room.
+    #[inline]
+    pub fn push(&mut self, value: T) -> bool {
+        if self.next == self.end {
+            return false;
+        }
+        // SAFETY: By the type invariant, this is a value of a block that nothing else has. The
+        // device may access it at the same time, so the write is volatile.
+        unsafe { self.next.write_volatile(value) };
+        // INVARIANT: As there was room, this is not behind the end.
+        self.next = self.next.wrapping_add(1);
+        true
+    }
+
+    /// Replaces the value that was written last by another, and returns what the device has left of
+    /// it; [`None`] if none was written.
+    pub fn replace_last(&mut self, value: T) -> Option<T> {
+        let start = self.memory.as_ref()?.place().memory.as_ptr().cast::<T>();
+        if self.next == start {
+            return None;
+        }
+        let last = self.next.wrapping_sub(1);
+        // SAFETY: By the type invariant, as `next` is not the start, this is a value of a block that
+        // nothing else has. Any bytes are a value.
+        let old = unsafe { last.read_volatile() };
+        // SAFETY: As above, and as for `push`.
+        unsafe { last.write_volatile(value) };
+        Some(old)
+    }
+
+    /// Leaves no room.
+    pub fn close(&mut self) {
+        // INVARIANT: The pointers are equal.
+        self.end = self.next;
+    }
+
+    /// Gives up the access to the values. They remain until the memory is dropped.
+    #[inline]
+    pub fn into_memory(self) -> Option<DmaMemory> {
+        self.memory
+    }
+}
 
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 mod tests;

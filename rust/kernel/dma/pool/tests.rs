@@ -93,6 +93,43 @@ mod suite {
     }
 
     #[test]
+    fn a_writer_writes_in_order_up_to_the_end() -> Result {
+        const COUNT: u64 = (PAGE_SIZE / 16 / 8) as u64;
+        each_pool(|pool| {
+            let mut writer = pool.take().ok_or(ENOMEM)?.into_writer();
+            assert_eq!(writer.replace_last(7), None);
+            for value in 0..COUNT {
+                assert!(writer.push(value));
+            }
+            assert!(!writer.push(7));
+            assert_eq!(writer.replace_last(COUNT), Some(COUNT - 1));
+            drop(writer.into_memory());
+            // The block that was freed last.
+            let block = pool.take().ok_or(ENOMEM)?;
+            for index in 0..COUNT - 1 {
+                assert_eq!(block.read(index as usize), Ok(index));
+            }
+            assert_eq!(block.read(COUNT as usize - 1), Ok(COUNT));
+            let mut writer = block.into_writer();
+            assert!(writer.push(7));
+            writer.close();
+            assert!(!writer.push(8));
+            assert_eq!(writer.replace_last(9), Some(7));
+            assert!(writer.into_memory().is_some());
+            Ok(())
+        })
+    }
+
+    #[test]
+    fn a_writer_without_a_block_has_no_room() {
+        let mut writer = DmaWriter::<u64>::default();
+        assert!(!writer.push(7));
+        assert_eq!(writer.replace_last(7), None);
+        writer.close();
+        assert!(writer.into_memory().is_none());
+    }
+
+    #[test]
     fn a_pool_is_not_too_large() {
         each_device(|dev| {
             for blocks in [MAX_BLOCKS + 1, usize::MAX / 2, usize::MAX] {
