@@ -17,28 +17,22 @@ pub(crate) struct DataPointer {
 
 /// A list in memory of the controller, to which the pointer of a command leads.
 pub(crate) trait List {
-    /// What is wrong if a word cannot be set.
+    /// What is wrong if there is no memory for the list.
     type Error;
 
     /// Returns the address of the list, which begins to exist.
     fn begin(&mut self) -> Result<u64, Self::Error>;
 
-    /// Begins the list anew, in a page to which the last word of the page before points.
+    /// Adds a word; false if there is no room, as in a list that has not begun, that was closed, or
+    /// whose page is full.
+    fn push(&mut self, word: u64) -> bool;
+
+    /// Goes on in another page, to which the last word of the full page then points. Moves that
+    /// word.
     fn chain(&mut self) -> Result<(), Self::Error>;
 
-    /// Sets a word of the list, whose index is less than 512.
-    fn set(&mut self, index: usize, word: u64) -> Result<(), Self::Error>;
-
-    /// Sets `count` words from `index` on to `first` and those that follow at distances of `step`.
-    fn set_all(
-        &mut self,
-        index: usize,
-        first: u64,
-        step: u64,
-        count: usize,
-    ) -> Result<(), Self::Error> {
-        (0..count).try_for_each(|nth| self.set(index + nth, first.wrapping_add(nth as u64 * step)))
-    }
+    /// Leaves no room.
+    fn close(&mut self);
 
     /// Returns the error for memory that cannot be described.
     fn unfit(&self) -> Self::Error;

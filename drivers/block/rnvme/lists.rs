@@ -16,6 +16,7 @@ use super::{
         PAGE_SIZE, //
     },
 };
+use core::mem::replace;
 use kernel::{
     block::BlkStatus,
     device::{
@@ -25,7 +26,8 @@ use kernel::{
     dma::pool::{
         DmaBlock,
         DmaMemory,
-        DmaPool, //
+        DmaPool,
+        DmaWriter, //
     },
     prelude::*, //
 };
@@ -66,7 +68,7 @@ impl Pools {
             pools: self,
             words,
             filling: bounds.map(|page| page.0.address()),
-            last: None,
+            last: DmaWriter::default(),
             before: None,
         }
     }
@@ -151,7 +153,7 @@ pub(crate) struct PooledList<'a> {
     /// What follows the words, up to the end of each page.
     filling: Option<u64>,
     /// The block that is written to.
-    last: Option<DmaBlock<u64>>,
+    last: DmaWriter<u64>,
     /// Those before it.
     before: Option<DmaMemory>,
 }
@@ -160,11 +162,17 @@ impl PooledList<'_> {
     /// Returns the memory of the list, if it has begun.
     #[inline]
     pub(crate) fn into_memory(self) -> Option<DmaMemory> {
-        let mut memory = self.last?.into_memory();
+        let mut memory = self.last.into_memory()?;
         if let Some(before) = self.before {
             memory.append(before);
         }
         Some(memory)
+    }
+
+    /// Returns whether the list is a short one.
+    #[inline]
+    fn is_short(&self) -> bool {
+        self.words <= SHORT_WORDS && self.filling.is_none()
     }
 
     /// Takes a page, which is filled if it has to be.
@@ -182,47 +190,41 @@ impl List for PooledList<'_> {
     type Error = BlkStatus;
 
     fn begin(&mut self) -> Result<u64, BlkStatus> {
-        let block = if self.words <= SHORT_WORDS && self.filling.is_none() {
+        let block = if self.is_short() {
             self.pools.short.take().ok_or(BlkStatus::RESOURCE)?
         } else {
             self.page()?
         };
-        Ok(self.last.insert(block).address())
+        let address = block.address();
+        self.last = block.into_writer();
+        Ok(address)
+    }
+
+    #[inline]
+    fn push(&mut self, word: u64) -> bool {
+        self.last.push(word.to_le())
     }
 
     #[cold]
     fn chain(&mut self) -> Result<(), BlkStatus> {
+        if self.is_short() {
+            return Err(BlkStatus::IOERR);
+        }
         let next = self.page()?;
-        self.set(PAGE_WORDS - 1, next.address())?;
-        if let Some(full) = self.last.replace(next) {
-            let mut full = full.into_memory();
+        let moved = self.last.replace_last(next.address().to_le());
+        let full = replace(&mut self.last, next.into_writer());
+        if let Some(mut full) = full.into_memory() {
             if let Some(before) = self.before.take() {
                 full.append(before);
             }
             self.before = Some(full);
         }
-        Ok(())
+        let is_moved = moved.is_some_and(|word| self.last.push(word));
+        is_moved.then_some(()).ok_or(BlkStatus::IOERR)
     }
 
-    #[inline]
-    fn set(&mut self, index: usize, word: u64) -> Result<(), BlkStatus> {
-        let block = self.last.as_mut().ok_or(BlkStatus::IOERR)?;
-        block
-            .write(index, word.to_le())
-            .map_err(|_| BlkStatus::IOERR)
-    }
-
-    #[inline]
-    fn set_all(
-        &mut self,
-        index: usize,
-        first: u64,
-        step: u64,
-        count: usize,
-    ) -> Result<(), BlkStatus> {
-        let block = self.last.as_mut().ok_or(BlkStatus::IOERR)?;
-        let words = (0..count as u64).map(|nth| first.wrapping_add(nth * step).to_le());
-        block.write_all(index, words).map_err(|_| BlkStatus::IOERR)
+    fn close(&mut self) {
+        self.last.close();
     }
 
     fn unfit(&self) -> BlkStatus {

@@ -12,6 +12,7 @@ use super::data_pointer::{
     DataPointer,
     List, //
 };
+use core::mem::replace;
 
 /// The size of a page of the controller.
 pub(crate) const PAGE_SIZE: u64 = 4096;
@@ -47,16 +48,10 @@ pub(crate) fn without_list(address: u64, bytes: u32) -> Option<DataPointer> {
 pub(crate) struct Builder<L> {
     first: u64,
     second: u64,
-    /// How many pages were added before there was a list.
+    /// How many pages were added before there was a list: at most two.
     pages: usize,
     /// How many pages the list has.
     lists: usize,
-    /// The next entry of the last page of the list, which is free if it is less than `limit`.
-    next: usize,
-    /// Zero if there is no list, or if the last range has not ended with a page.
-    limit: usize,
-    /// The page that was added last.
-    last: u64,
     /// Whether the last range has not ended with a page.
     is_ended: bool,
     list: L,
@@ -71,9 +66,6 @@ impl<L: List> Builder<L> {
             second: 0,
             pages: 0,
             lists: 0,
-            next: 0,
-            limit: 0,
-            last: 0,
             is_ended: false,
             list,
         }
@@ -89,10 +81,7 @@ impl<L: List> Builder<L> {
     pub(crate) fn add(&mut self, address: u64, bytes: u32) -> Result<(), L::Error> {
         // The most frequent case: one of many pages, in a list that has begun.
         let is_page = u64::from(bytes) == PAGE_SIZE && address % PAGE_SIZE == 0;
-        if is_page && self.next < self.limit {
-            self.list.set(self.next, address)?;
-            self.next += 1;
-            self.last = address;
+        if is_page && self.list.push(address) {
             return Ok(());
         }
         self.add_pages(address, bytes.into())
@@ -105,76 +94,54 @@ impl<L: List> Builder<L> {
         let Some(end) = address.checked_add(len).filter(|_| is_joined && len > 0) else {
             return Err(self.list.unfit());
         };
-        if offset + len <= PAGE_SIZE {
-            self.add_page(address)?;
-        } else {
-            self.add_several(address, (offset + len).div_ceil(PAGE_SIZE) as usize)?;
+        self.add_page(address)?;
+        let mut page = address - offset;
+        for _ in 1..(offset + len).div_ceil(PAGE_SIZE) {
+            page += PAGE_SIZE;
+            if !self.list.push(page) {
+                self.add_page(page)?;
+            }
         }
         if end % PAGE_SIZE != 0 {
             self.is_ended = true;
-            self.next = 0;
-            self.limit = 0;
-        }
-        Ok(())
-    }
-
-    /// Adds so many pages that follow one another, the first from `page` on.
-    fn add_several(&mut self, mut page: u64, mut left: usize) -> Result<(), L::Error> {
-        while left > 0 {
-            let room = self.limit - self.next;
-            let added = if room == 0 {
-                self.add_page(page)?;
-                1
-            } else {
-                let added = room.min(left);
-                self.list.set_all(self.next, page, PAGE_SIZE, added)?;
-                self.next += added;
-                added
-            };
-            let behind = (page - page % PAGE_SIZE).wrapping_add(added as u64 * PAGE_SIZE);
-            self.last = behind.wrapping_sub(PAGE_SIZE);
-            page = behind;
-            left -= added;
+            self.list.close();
         }
         Ok(())
     }
 
     /// Adds a page. That it is the last one is left to the caller.
-    #[inline]
     fn add_page(&mut self, page: u64) -> Result<(), L::Error> {
         match (self.pages, self.lists) {
-            _ if self.next < self.limit => {
-                self.list.set(self.next, page)?;
-                self.next += 1;
-                self.last = page;
+            (0, _) => {
+                self.first = page;
+                self.pages = 1;
                 return Ok(());
             }
-            (0, _) => self.first = page,
-            (1, _) => self.second = page,
-            (_, 0) => {
-                let list = self.list.begin()?;
-                let second = core::mem::replace(&mut self.second, list);
-                return self.begin(second, page);
+            (1, _) => {
+                self.second = page;
+                self.pages = 2;
+                return Ok(());
             }
-            // The last entry has to make place for the address of the next page of the list.
+            (_, 0) => {
+                let second = replace(&mut self.second, self.list.begin()?);
+                self.lists = 1;
+                if !self.list.push(second) {
+                    return Err(self.list.unfit());
+                }
+            }
+            _ if self.list.push(page) => return Ok(()),
+            // The last entry makes place for the address of the next page of the list.
             (_, 1..MAX_LISTS) => {
                 self.list.chain()?;
-                return self.begin(self.last, page);
+                self.lists += 1;
             }
-            _ => return Err(self.list.unfit()),
+            _ => (),
         }
-        self.pages += 1;
-        Ok(())
-    }
-
-    /// Sets the first two entries of a page of the list.
-    fn begin(&mut self, first: u64, second: u64) -> Result<(), L::Error> {
-        self.lists += 1;
-        self.list.set(0, first)?;
-        self.list.set(1, second)?;
-        self.next = 2;
-        self.limit = LIST_ENTRIES;
-        Ok(())
+        if self.list.push(page) {
+            Ok(())
+        } else {
+            Err(self.list.unfit())
+        }
     }
 
     /// Returns the pointer of the command, and the list.

@@ -12,6 +12,7 @@ use super::data_pointer::{
     DataPointer,
     List, //
 };
+use core::mem::replace;
 
 /// The most ranges of a command: as many as have descriptors in a page.
 pub(crate) const MAX_RANGES: usize = 256;
@@ -59,29 +60,28 @@ impl<L: List> Builder<L> {
     ///
     /// # Errors
     ///
-    /// That of the list. More than [`MAX_RANGES`] are unfit.
+    /// That of the list. More ranges than it has room for are unfit.
     #[inline]
     pub(crate) fn add(&mut self, address: u64, bytes: u32) -> Result<(), L::Error> {
         let block = without_list(address, bytes);
-        match self.ranges {
-            0 => self.data = block,
-            1 => {
-                let first = self.data;
-                self.data.first = self.list.begin()?;
-                self.set(0, first)?;
-                self.set(1, block)?;
+        let is_added = match self.ranges {
+            0 => {
+                self.data = block;
+                true
             }
-            nth if nth < MAX_RANGES => self.set(nth, block)?,
-            _ => return Err(self.list.unfit()),
-        }
+            1 => {
+                let first = replace(&mut self.data.first, self.list.begin()?);
+                self.push(first, self.data.second) && self.push(block.first, block.second)
+            }
+            _ => self.push(block.first, block.second),
+        };
         self.ranges += 1;
-        Ok(())
+        is_added.then_some(()).ok_or_else(|| self.list.unfit())
     }
 
     #[inline]
-    fn set(&mut self, nth: usize, block: DataPointer) -> Result<(), L::Error> {
-        self.list.set(nth * WORDS, block.first)?;
-        self.list.set(nth * WORDS + 1, block.second)
+    fn push(&mut self, first: u64, second: u64) -> bool {
+        self.list.push(first) && self.list.push(second)
     }
 
     /// Returns the pointer, and the list.

@@ -29,10 +29,11 @@ enum Wrong {
     NoMemory,
 }
 
-/// A list in memory of the test: its pages, and whether there is more memory for so many.
+/// A list in memory of the test: the words of its pages, and of how many pages there is memory.
 struct Memory {
-    pages: Vec<Vec<Option<u64>>>,
+    pages: Vec<Vec<u64>>,
     most: usize,
+    is_closed: bool,
 }
 
 impl Memory {
@@ -40,6 +41,7 @@ impl Memory {
         Self {
             pages: Vec::new(),
             most: MAX_LISTS,
+            is_closed: false,
         }
     }
 
@@ -47,7 +49,7 @@ impl Memory {
         if self.pages.len() == self.most {
             return Err(Wrong::NoMemory);
         }
-        self.pages.push(vec![None; LIST_ENTRIES]);
+        self.pages.push(Vec::new());
         Ok(LIST + (self.pages.len() as u64 - 1) * PAGE_SIZE)
     }
 }
@@ -60,19 +62,27 @@ impl List for Memory {
         self.add()
     }
 
+    fn push(&mut self, word: u64) -> bool {
+        let is_closed = self.is_closed;
+        match self.pages.last_mut() {
+            Some(page) if page.len() < LIST_ENTRIES && !is_closed => page.push(word),
+            _ => return false,
+        }
+        true
+    }
+
     fn chain(&mut self) -> Result<(), Wrong> {
+        assert!(!self.is_closed, "nothing follows");
         let next = self.add()?;
         let full = self.pages.iter_mut().rev().nth(1).unwrap();
-        assert!(full.iter().all(Option::is_some), "a page is full");
-        full[LIST_ENTRIES - 1] = Some(next);
+        assert_eq!(full.len(), LIST_ENTRIES, "a page is full");
+        let moved = std::mem::replace(&mut full[LIST_ENTRIES - 1], next);
+        assert!(self.push(moved));
         Ok(())
     }
 
-    fn set(&mut self, index: usize, word: u64) -> Result<(), Wrong> {
-        let page = self.pages.last_mut().expect("the list has begun");
-        assert!(page[index].is_none(), "an entry is set once");
-        page[index] = Some(word);
-        Ok(())
+    fn close(&mut self) {
+        self.is_closed = true;
     }
 
     fn unfit(&self) -> Wrong {
@@ -102,7 +112,7 @@ fn found(data: DataPointer, list: &Memory, count: usize) -> Vec<u64> {
             let mut at = data.second;
             while all.len() < count {
                 let page = &list.pages[((at - LIST) / PAGE_SIZE) as usize];
-                let mut entries = page.iter().map(|entry| entry.expect("the entry is set"));
+                let mut entries = page.iter().copied();
                 let left = count - all.len();
                 if left <= LIST_ENTRIES {
                     all.extend(entries.take(left));
