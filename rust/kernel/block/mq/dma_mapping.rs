@@ -219,45 +219,58 @@ impl DmaMapping {
         dev: *mut bindings::device,
         mut visit: impl FnMut(DmaAddress, u32) -> BlkResult,
     ) -> BlkResult {
-        let mut total = 0;
         let mut state: bindings::dma_iova_state = pin_init::zeroed();
         let mut iter = MaybeUninit::<Iter>::uninit();
         let raw = iter.as_mut_ptr();
         // SAFETY: By the safety requirement. There is room for C's iterator.
         let mut is_mapped = unsafe { bindings::blk_dma_map_start(rq, dev, &mut state, raw.cast()) };
+        let mut total = 0u64;
         // SAFETY: C has initialised the state if it has mapped a range.
-        let is_iova = is_mapped && unsafe { bindings::blk_dma_is_iova(&mut state) };
-        // SAFETY: By the safety requirement.
-        let is_recorded = unsafe { bindings::blk_dma_need_unmap(dev) };
-        while is_mapped {
+        if is_mapped && unsafe { bindings::blk_dma_is_iova(&mut state) } {
+            // C has combined all segments, so this is the only range.
+            //
             // SAFETY: C has returned a range that it has mapped.
-            let len = unsafe { (*raw).len };
-            // SAFETY: As above.
-            let address = unsafe { (*raw).address };
-            let range = Range { len, address };
-            if is_iova {
-                // C has combined all segments, so this is the only range.
-                //
-                // SAFETY: C has initialised the state.
-                let bounces = unsafe { bindings::blk_dma_iova_bounces(&state) };
-                let Range { len, address } = range;
-                // INVARIANT: The range is mapped.
-                *self = if bounces {
-                    Self::BouncedIova { len, address }
-                } else {
-                    Self::Iova { len, address }
-                };
+            let Range { len, address } = unsafe { Range::of(raw) };
+            // SAFETY: C has initialised the state.
+            let bounces = unsafe { bindings::blk_dma_iova_bounces(&state) };
+            // INVARIANT: The range is mapped.
+            *self = if bounces {
+                Self::BouncedIova { len, address }
+            } else {
+                Self::Iova { len, address }
+            };
+            visit(address, len)?;
+            total = len.into();
+            is_mapped = false;
+        }
+        // SAFETY: By the safety requirement.
+        let mut is_recorded = unsafe { bindings::blk_dma_need_unmap(dev) };
+        // Two loops, as most machines stay in this one, in which little is done.
+        while is_mapped && !is_recorded {
+            // SAFETY: C has returned a range that it has mapped.
+            let range = unsafe { Range::of(raw) };
             // SAFETY: By the safety requirement.
-            } else if is_recorded || unsafe { bindings::blk_dma_has_bounced(dev) } {
-                // SAFETY: By the safety requirement, and the range was just mapped.
-                unsafe { self.add(rq, dev, range) }?;
+            if unsafe { bindings::blk_dma_has_bounced(dev) } {
+                is_recorded = true;
+                break;
             }
-            total += u64::from(range.len);
+            // There are fewer than 2^32 of them.
+            total = total.wrapping_add(range.len.into());
             visit(range.address, range.len)?;
             // SAFETY: As above. The iterator was not moved.
             is_mapped = unsafe { bindings::blk_dma_map_next(rq, dev, raw.cast()) };
         }
-        // SAFETY: C has set the status, as it has not mapped a range.
+        while is_mapped {
+            // SAFETY: C has returned a range that it has mapped.
+            let range = unsafe { Range::of(raw) };
+            // SAFETY: By the safety requirement, and the range was just mapped.
+            unsafe { self.add(rq, dev, range) }?;
+            total = total.wrapping_add(range.len.into());
+            visit(range.address, range.len)?;
+            // SAFETY: As above. The iterator was not moved.
+            is_mapped = unsafe { bindings::blk_dma_map_next(rq, dev, raw.cast()) };
+        }
+        // SAFETY: C has set the status, as it has mapped all or failed.
         status::from_raw(unsafe { bindings::blk_dma_map_status(raw.cast()) })?;
         // The device must not access more than what is mapped.
         //
@@ -366,6 +379,20 @@ impl DmaMapping {
 }
 
 impl Range {
+    /// Returns the range that was mapped last.
+    ///
+    /// # Safety
+    ///
+    /// C has just mapped a range, which it has returned in `iter`.
+    #[inline(always)]
+    unsafe fn of(iter: *const Iter) -> Self {
+        // SAFETY: By the safety requirement.
+        let len = unsafe { (*iter).len };
+        // SAFETY: As above.
+        let address = unsafe { (*iter).address };
+        Self { len, address }
+    }
+
     /// Unmaps a range that was mapped by itself.
     ///
     /// # Safety
