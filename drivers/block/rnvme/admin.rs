@@ -179,13 +179,13 @@ fn log_abort(link: &Link, queue: u16, cid: u16, completion: Completion) {
         return;
     }
     let dev = link.registers.device();
-    let code = completion.status.code();
+    let code = completion.status().code();
     if code != 0 {
         dev_warn!(
             dev,
             "command {cid:#x} of queue {queue}: Abort failed: status {code:#x}\n"
         );
-    } else if completion.result & 1 == 0 {
+    } else if completion.result() & 1 == 0 {
         dev_warn!(dev, "command {cid:#x} of queue {queue} was aborted\n");
     } else {
         dev_warn!(dev, "command {cid:#x} of queue {queue} was not aborted\n");
@@ -396,7 +396,7 @@ impl AdminQueue {
             bytes: size_of::<Answer>() as u32,
         };
         let (completion, log) = self.execute(command, Some(buffer))?;
-        Ok(log.filter(|_| completion.status.is_success()))
+        Ok(log.filter(|_| completion.status().is_success()))
     }
 
     /// Asks the controller about something, and returns its answer if it succeeds.

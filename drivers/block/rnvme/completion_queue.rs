@@ -143,7 +143,7 @@ impl<C: Command> CompletionQueue<C> {
                 break;
             };
             seen += 1;
-            match self.table.take(completion.cid) {
+            match self.table.take(completion.cid()) {
                 Some(command) => command.complete(completion, guard, batch),
                 None => self.without_request(completion),
             }

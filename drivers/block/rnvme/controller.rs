@@ -213,7 +213,7 @@ impl Controller {
     /// Asks for the limits of commands. Not all controllers know them.
     fn nvm_limits(&self) -> Result<NvmLimits> {
         let (completion, answer) = self.admin.identify(Identify::NvmLimits)?;
-        let answer = answer.filter(|_| completion.status.is_success());
+        let answer = answer.filter(|_| completion.status().is_success());
         let limits = answer.as_ref().and_then(|answer| answer.first_chunk());
         Ok(limits.map_or_else(NvmLimits::default, NvmLimits::parse))
     }
@@ -311,8 +311,8 @@ impl Controller {
         let offered = self.identity.map_or(0, |identity| identity.optional_events);
         let command = AdminCommand::SetEvents(wanted_events(offered));
         let (answer, _) = self.admin.execute(command, None)?;
-        if !answer.status.is_success() {
-            let code = answer.status.code();
+        if !answer.status().is_success() {
+            let code = answer.status().code();
             dev_warn!(dev, "not all events are reported: status {code:#x}\n");
         }
         Ok(())
@@ -397,8 +397,8 @@ impl Controller {
     /// Asks the controller about itself.
     fn identify(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
         let (completion, answer) = self.admin.identify(Identify::Controller)?;
-        if !completion.status.is_success() {
-            let code = completion.status.code();
+        if !completion.status().is_success() {
+            let code = completion.status().code();
             dev_err!(
                 dev,
                 "the controller does not identify itself: status {code:#x}\n"

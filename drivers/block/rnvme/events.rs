@@ -111,15 +111,15 @@ pub(crate) struct Sink(pub(crate) Arc<Events>);
 impl EventSink for Sink {
     fn complete(&self, completion: Completion) -> bool {
         let events = &self.0;
-        if completion.cid != CID || events.state.load(Relaxed) != SENT {
+        if completion.cid() != CID || events.state.load(Relaxed) != SENT {
             return false;
         }
-        if !completion.status.is_success() {
+        if !completion.status().is_success() {
             // It would fail again. So there are no events before the controller is reset.
             events.state.store(IDLE, Relaxed);
             return true;
         }
-        events.result.store(completion.result, Relaxed);
+        events.result.store(completion.result(), Relaxed);
         events.state.store(ARRIVED, Release);
         let _ = workqueue::system_long().enqueue(events.clone());
         true
@@ -212,7 +212,7 @@ impl Events {
         let buffer = memalloc_noio(|| KVVec::from_elem(0u8, bytes as usize, GFP_KERNEL))?;
         let command = AdminCommand::GetLog { page, bytes };
         let (completion, _) = self.admin.execute(command, Some(buffer))?;
-        if completion.status.is_success() {
+        if completion.status().is_success() {
             Ok(())
         } else {
             Err(EIO)

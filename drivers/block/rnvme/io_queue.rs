@@ -209,7 +209,7 @@ impl Command for InFlightIo {
         let Self { rq, list } = self;
         let rq = rq.unmap(guard);
         // Nearly all succeed, and were not tried before.
-        if completion.status.is_success() && rq.data().is_clear() {
+        if completion.status().is_success() && rq.data().is_clear() {
             batch.end(rq, Ok(()));
         } else {
             finish(rq, completion);
@@ -241,11 +241,11 @@ impl Command for InFlightIo {
 fn finish(rq: StartedRequest<Io>, completion: Completion) {
     if is_of_user(&rq) {
         answer(rq, completion);
-    } else if completion.status.is_success() {
+    } else if completion.status().is_success() {
         rq.data().clear();
         rq.end(Ok(()));
     } else {
-        failed(rq, completion.status);
+        failed(rq, completion.status());
     }
 }
 

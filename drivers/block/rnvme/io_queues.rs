@@ -132,8 +132,8 @@ impl IoQueues {
         let (answer, _) = self
             .admin
             .execute(AdminCommand::SetQueueCount(most), None)?;
-        if !answer.status.is_success() {
-            let code = answer.status.code();
+        if !answer.status().is_success() {
+            let code = answer.status().code();
             dev_warn!(dev, "no I/O queues: status {code:#x}\n");
             // Without queues, requests to a disk would wait forever.
             return if self.made.is_some() {
@@ -142,7 +142,7 @@ impl IoQueues {
                 Ok(())
             };
         }
-        let granted = granted_queues(most, answer.result).into();
+        let granted = granted_queues(most, answer.result()).into();
         let counts = self.limit(wanted, granted);
         let Made { shared, tags, .. } = self.make(with, counts)?;
         let link = self.link.clone();
@@ -243,8 +243,8 @@ impl IoQueues {
             AdminCommand::CreateSubmissionQueue(new(submission)),
         ] {
             let (answer, _) = self.admin.execute(command, None)?;
-            if !answer.status.is_success() {
-                let code = answer.status.code();
+            if !answer.status().is_success() {
+                let code = answer.status().code();
                 dev_err!(
                     options.dev,
                     "queue {id} was not created: status {code:#x}\n"

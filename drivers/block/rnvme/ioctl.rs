@@ -439,17 +439,17 @@ impl Passed {
 
     /// Writes the result, and returns the status.
     fn answer(&self, completion: Completion) -> Result<u32> {
-        let low = completion.result;
+        let low = completion.result();
         if let Some((at, is_wide)) = self.result {
             let at = UserPtr::from_addr(at);
             if is_wide {
-                let result = u64::from(low) | u64::from(completion.result_high) << 32;
+                let result = u64::from(low) | u64::from(completion.result_high()) << 32;
                 UserSlice::new(at, 8).writer().write(&result)?;
             } else {
                 UserSlice::new(at, 4).writer().write(&low)?;
             }
         }
-        Ok(completion.status.0.into())
+        Ok(completion.status().0.into())
     }
 }
 
@@ -491,7 +491,7 @@ fn execute<T: Operations, G>(
     };
     match completion {
         Some(completion) => {
-            if completion.status.is_success() {
+            if completion.status().is_success() {
                 copied?;
             }
             Ok(completion)

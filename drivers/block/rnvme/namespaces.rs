@@ -263,8 +263,8 @@ impl Namespaces {
             return Err(ENODEV);
         }
         let (completion, answer) = self.source.admin.identify(what)?;
-        if !completion.status.is_success() {
-            let code = completion.status.code();
+        if !completion.status().is_success() {
+            let code = completion.status().code();
             if self.link().may_log() {
                 dev_warn!(
                     self.link().registers.device(),

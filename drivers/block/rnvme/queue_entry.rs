@@ -11,16 +11,12 @@ pub(crate) type SqEntry = [u64; 8];
 pub(crate) type CqEntry = [u64; 2];
 
 /// An entry of a completion queue, copied once.
+///
+/// It is taken apart where a part is needed: for most, little of it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Completion {
-    /// The identifier of the command that it says to complete.
-    pub(crate) cid: u16,
-    /// How the command ended.
-    pub(crate) status: CommandStatus,
-    /// What the command returned.
-    pub(crate) result: u32,
-    /// What it returned beyond that, which few commands do.
-    pub(crate) result_high: u32,
+    first: u64,
+    last: u64,
 }
 
 impl Completion {
@@ -31,12 +27,30 @@ impl Completion {
 
     /// Parses an entry.
     pub(crate) fn parse(entry: CqEntry) -> Self {
-        Self {
-            cid: (entry[1] >> 32) as u16,
-            status: CommandStatus((entry[1] >> 49) as u16),
-            result: entry[0] as u32,
-            result_high: (entry[0] >> 32) as u32,
-        }
+        let [first, last] = entry;
+        Self { first, last }
+    }
+
+    /// Returns the identifier of the command that it says to complete.
+    #[inline]
+    pub(crate) fn cid(self) -> u16 {
+        (self.last >> 32) as u16
+    }
+
+    /// Returns how the command ended.
+    #[inline]
+    pub(crate) fn status(self) -> CommandStatus {
+        CommandStatus((self.last >> 49) as u16)
+    }
+
+    /// Returns what the command returned.
+    pub(crate) fn result(self) -> u32 {
+        self.first as u32
+    }
+
+    /// Returns what it returned beyond that, which few commands do.
+    pub(crate) fn result_high(self) -> u32 {
+        (self.first >> 32) as u32
     }
 }
 

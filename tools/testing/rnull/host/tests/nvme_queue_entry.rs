@@ -23,16 +23,16 @@ proptest! {
         .concat();
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
         let completion = Completion::parse([word(0), word(8)]);
-        prop_assert_eq!((completion.cid, completion.result), (cid, result));
-        prop_assert_eq!(completion.result_high, high);
+        prop_assert_eq!((completion.cid(), completion.result()), (cid, result));
+        prop_assert_eq!(completion.result_high(), high);
         prop_assert_eq!(Completion::phase(word(8)), phase);
-        prop_assert_eq!(completion.status.code(), status & 0x7ff);
-        prop_assert_eq!(completion.status.is_success(), status & 0x7ff == 0);
+        prop_assert_eq!(completion.status().code(), status & 0x7ff);
+        prop_assert_eq!(completion.status().is_success(), status & 0x7ff == 0);
     }
 
     #[test]
     fn a_failure_says_whether_to_try_again(status in 0..1u16 << 15) {
-        let parsed = Completion::parse([0, u64::from(status) << 49]).status;
+        let parsed = Completion::parse([0, u64::from(status) << 49]).status();
         prop_assert_eq!(parsed.failure().is_none(), parsed.is_success());
         prop_assert_eq!(parsed.is_final(), status >> 14 == 1);
         prop_assert_eq!(parsed.retry_delay(), usize::from(status >> 11) & 3);
