@@ -19,7 +19,6 @@ use super::{
     lists::{
         self,
         words_of_pages,
-        PooledList,
         Pools, //
     },
     params,
@@ -327,14 +326,11 @@ fn put<'q>(
 ) -> Result<(), RejectedRequest<'q, Io>> {
     let namespace = hw.queue_data();
     let blocks = || namespace.blocks(rq.sector(), rq.sectors());
-    let (command, has_memory) = match rq.op() {
-        Op::Read => (IoCommand::read(blocks()), true),
-        Op::Write => (IoCommand::write(blocks(), rq.is_fua()), true),
-        Op::Flush => (IoCommand::FLUSH, false),
-        Op::WriteZeroes => {
-            let keep = rq.is_no_unmap() || !namespace.zeroes_may_deallocate;
-            (IoCommand::write_zeroes(blocks(), keep), false)
-        }
+    let command = match rq.op() {
+        Op::Read => IoCommand::read(blocks()),
+        Op::Write => IoCommand::write(blocks(), rq.is_fua()),
+        Op::Flush => return put_without_memory(rq, submission, IoCommand::FLUSH, hw),
+        Op::WriteZeroes => return put_write_zeroes(rq, submission, hw),
         Op::Discard => return put_discard(rq, submission, hw),
         Op::DriverIn | Op::DriverOut => return put_of_user(rq, submission, hw, guard),
         _ => return Err(reject(rq, BlkStatus::NOTSUPP)),
@@ -342,28 +338,56 @@ fn put<'q>(
     let can_have_block = || namespace.shared.has_sgl && params::sgl_threshold() != 0;
     let needs_list =
         rq.nr_phys_segments() != 1 || u64::from(rq.bytes()) > PAGE_SIZE && !can_have_block();
-    if has_memory && needs_list {
+    if needs_list {
         return put_with_list(rq, submission, command, hw, guard);
     }
     let Some(room) = submission.room(&rq) else {
         return Err(turn_away(rq, hw.data()));
     };
-    let (rq, data) = if has_memory {
-        let mapped = rq.map_single_and_start(guard, |address, len| {
-            Ok(prp::without_list(address, len).unwrap_or_else(|| sgl::without_list(address, len)))
-        });
-        match mapped {
-            Ok(mapped) => mapped,
-            Err((rq, Some(status))) => return Err(reject(rq, status)),
-            Err((rq, None)) => return put_with_list(rq, submission, command, hw, guard),
-        }
-    } else {
-        (rq.start().map_nothing(), DataPointer::default())
+    let mapped = rq.map_single_and_start(guard, |address, len| {
+        Ok(prp::without_list(address, len).unwrap_or_else(|| sgl::without_list(address, len)))
+    });
+    let (rq, data) = match mapped {
+        Ok(mapped) => mapped,
+        Err((rq, Some(status))) => return Err(reject(rq, status)),
+        Err((rq, None)) => return put_with_list(rq, submission, command, hw, guard),
     };
     room.put(InFlightIo { rq, list: None }, |cid| {
         command.entry(cid, namespace.nsid, data)
     });
     Ok(())
+}
+
+/// Does that for a command that has no memory.
+#[inline(always)]
+fn put_without_memory<'q>(
+    rq: IdleRequest<'q, Io>,
+    submission: &mut Submission<InFlightIo>,
+    command: IoCommand,
+    hw: HwQueue<'q, Io>,
+) -> Result<(), RejectedRequest<'q, Io>> {
+    let Some(room) = submission.room(&rq) else {
+        return Err(turn_away(rq, hw.data()));
+    };
+    let rq = rq.start().map_nothing();
+    room.put(InFlightIo { rq, list: None }, |cid| {
+        command.entry(cid, hw.queue_data().nsid, DataPointer::default())
+    });
+    Ok(())
+}
+
+/// Does that for a request to write zeros.
+#[inline(never)]
+fn put_write_zeroes<'q>(
+    rq: IdleRequest<'q, Io>,
+    submission: &mut Submission<InFlightIo>,
+    hw: HwQueue<'q, Io>,
+) -> Result<(), RejectedRequest<'q, Io>> {
+    let namespace = hw.queue_data();
+    let keep = rq.is_no_unmap() || !namespace.zeroes_may_deallocate;
+    let blocks = namespace.blocks(rq.sector(), rq.sectors());
+    let command = IoCommand::write_zeroes(blocks, keep);
+    put_without_memory(rq, submission, command, hw)
 }
 
 /// Does that for memory that has several ranges, or is not known to need no list.
@@ -382,39 +406,37 @@ fn put_with_list<'q>(
     let is_sgl = namespace.shared.has_sgl && wants_sgl(&rq);
     let mapped = map_with_list(rq, &namespace.shared.pools, is_sgl, None, guard);
     let (rq, data, list) = mapped.map_err(|(rq, status)| reject(rq, status))?;
-    let in_flight = InFlightIo {
-        rq,
-        list: list.into_memory(),
-    };
-    room.put(in_flight, |cid| command.entry(cid, namespace.nsid, data));
+    room.put(InFlightIo { rq, list }, |cid| {
+        command.entry(cid, namespace.nsid, data)
+    });
     Ok(())
 }
 
-/// A mapped request, the pointer of its command, and the list to which that leads.
-type Mapped<'a> = (MappedRequest<Io>, DataPointer, PooledList<'a>);
+/// A mapped request, the pointer of its command, and the memory of the list to which that leads.
+type Mapped = (MappedRequest<Io>, DataPointer, Option<DmaMemory>);
 
 /// Maps the memory of a request, and starts it. Its memory is described by a scatter-gather list or
 /// by pages, of which `bounds` follows the last if it is not known how much the command moves.
 #[inline]
-fn map_with_list<'q, 'a>(
+fn map_with_list<'q>(
     rq: IdleRequest<'q, Io>,
-    pools: &'a Pools,
+    pools: &Pools,
     is_sgl: bool,
     bounds: Option<&lists::Guard>,
     guard: &rcu::Guard,
-) -> Result<Mapped<'a>, (IdleRequest<'q, Io>, BlkStatus)> {
+) -> Result<Mapped, (IdleRequest<'q, Io>, BlkStatus)> {
     if is_sgl {
         let words = usize::from(rq.nr_phys_segments()) * sgl::WORDS;
         let mut memory = sgl::Builder::new(pools.list(words));
         let rq = rq.map_and_start(guard, |address, len| memory.add(address, len))?;
         let (data, list) = memory.finish();
-        Ok((rq, data, list))
+        Ok((rq, data, list.into_memory()))
     } else {
         let words = words_of_pages(rq.bytes());
         let mut memory = prp::Builder::new(pools.bounded_list(words, bounds));
         let rq = rq.map_and_start(guard, |address, len| memory.add(address, len))?;
         let (data, list) = memory.finish();
-        Ok((rq, data, list))
+        Ok((rq, data, list.into_memory()))
     }
 }
 
@@ -445,8 +467,7 @@ fn put_of_user<'q>(
     };
     let is_sgl = namespace.shared.has_sgl && rq.bytes() > 0;
     let mapped = map_with_list(rq, pools, is_sgl, bounds.as_ref(), guard);
-    let (rq, mut data, list) = mapped.map_err(|(rq, status)| rq.reject(status))?;
-    let mut list = list.into_memory();
+    let (rq, mut data, mut list) = mapped.map_err(|(rq, status)| rq.reject(status))?;
     if let Some(page) = bounds {
         (data, list) = page.complete(data, list);
     }
