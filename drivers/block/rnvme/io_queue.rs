@@ -6,6 +6,7 @@ use super::{
     admin::AdminQueue,
     attempts::Attempts,
     command::{
+        deallocate_range,
         Blocks,
         IoCommand, //
     },
@@ -500,20 +501,24 @@ fn put_discard<'q>(
     let Some(room) = submission.room(&rq) else {
         return Err(turn_away(rq, hw.data()));
     };
-    let ranges = rq
-        .discard_ranges()
-        .map(|(first, len)| namespace.blocks(first, len));
-    let (list, address, count) = match namespace.shared.pools.deallocate_ranges(ranges) {
-        Ok(list) => list,
-        Err(status) => return Err(reject(rq, status)),
+    let ranges = || {
+        rq.discard_ranges()
+            .map(|(first, len)| namespace.blocks(first, len))
     };
-    let data = DataPointer {
-        first: address,
-        ..DataPointer::default()
+    let mut first = ranges();
+    let (data, list, count) = match (first.next(), first.next()) {
+        (Some(only), None) => match room.write_words(deallocate_range(only)) {
+            Some(data) => (data, None, 1),
+            None => return Err(reject(rq, BlkStatus::IOERR)),
+        },
+        _ => match namespace.shared.pools.deallocate_ranges(ranges()) {
+            Ok(several) => several,
+            Err(status) => return Err(reject(rq, status)),
+        },
     };
     let in_flight = InFlightIo {
         rq: rq.start().map_nothing(),
-        list: Some(list),
+        list,
     };
     let command = IoCommand::deallocate(count);
     room.put(in_flight, |cid| command.entry(cid, namespace.nsid, data));

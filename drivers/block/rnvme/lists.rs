@@ -86,34 +86,36 @@ impl Pools {
         Ok(Guard(page))
     }
 
-    /// Writes ranges of blocks to deallocate into a page. Returns it, its address, and the number
-    /// of ranges, which is at least 1. It has the size of a page, however few there are: some
-    /// controllers read all that may be in it.
+    /// Writes ranges of blocks to deallocate into a page. Returns the pointer of the command, the
+    /// page, and the number of ranges, which is at least 1. It has the size of a page, however few
+    /// there are: some controllers read all that may be in it.
     ///
     /// # Errors
     ///
     /// `RESOURCE` if there is no memory; `IOERR` for more ranges than there is room for, or none.
-    #[inline]
     pub(crate) fn deallocate_ranges(
         &self,
         ranges: impl Iterator<Item = Blocks>,
-    ) -> Result<(DmaMemory, u64, u32), BlkStatus> {
-        let mut block = self.pages.take().ok_or(BlkStatus::RESOURCE)?;
-        let (mut count, mut index) = (0, 0);
+    ) -> Result<(DataPointer, Option<DmaMemory>, u32), BlkStatus> {
+        let block = self.pages.take().ok_or(BlkStatus::RESOURCE)?;
+        let data = DataPointer {
+            first: block.address(),
+            ..DataPointer::default()
+        };
+        let mut page = block.into_writer();
+        let mut count = 0;
         for range in ranges {
             for word in deallocate_range(range) {
-                block
-                    .write(index, word.to_le())
-                    .map_err(|_| BlkStatus::IOERR)?;
-                index += 1;
+                if !page.push(word.to_le()) {
+                    return Err(BlkStatus::IOERR);
+                }
             }
             count += 1;
         }
         if count == 0 {
             return Err(BlkStatus::IOERR);
         }
-        let address = block.address();
-        Ok((block.into_memory(), address, count))
+        Ok((data, page.into_memory(), count))
     }
 }
 

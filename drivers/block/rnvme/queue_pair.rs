@@ -10,6 +10,11 @@ use super::{
         CompletionQueue,
         EventSink, //
     },
+    data_pointer::DataPointer,
+    prp::{
+        self,
+        PAGE_SIZE, //
+    },
     queue_entry::SqEntry,
     registers::Side, //
 };
@@ -68,6 +73,8 @@ pub(crate) struct Submission<C: Command> {
     ring: Coherent<[SqEntry]>,
     doorbell: Doorbell,
     table: Submitter<C>,
+    /// For each tag words that its command can have as its memory, and a page behind those of all.
+    words: Coherent<[[u64; 2]]>,
     is_open: bool,
     /// The number of the queue.
     id: u16,
@@ -80,6 +87,8 @@ pub(crate) struct Submission<C: Command> {
 pub(crate) struct Room<'a, C: Command> {
     entry: VacantEntry<'a, C>,
     slot: SysMem<'a, SqEntry>,
+    words: &'a Coherent<[[u64; 2]]>,
+    tag: u32,
     tail: &'a mut usize,
     /// The tail when the command is in the queue.
     next: usize,
@@ -104,6 +113,25 @@ fn write(slot: SysMem<'_, SqEntry>, entry: SqEntry) {
 }
 
 impl<C: Command> Room<'_, C> {
+    /// Writes words into memory that is that of the command until it has completed, and returns a
+    /// pointer to them. They can be read as part of a page, which takes no memory of others: some
+    /// controllers do so.
+    ///
+    /// [`None`] if the tag has no such memory, as that of another queue.
+    #[inline]
+    pub(crate) fn write_words(&self, words: [u64; 2]) -> Option<DataPointer> {
+        let all = self.words.as_view().as_sys_mem();
+        (|| {
+            let own = io_project!(all, [try: self.tag as usize]);
+            io_write!(own, [try: 0], words[0].to_le());
+            io_write!(own, [try: 1], words[1].to_le());
+            Ok::<_, Error>(())
+        })()
+        .ok()?;
+        let address = self.words.dma_address() + u64::from(self.tag) * size_of_val(&words) as u64;
+        prp::without_list(address, PAGE_SIZE as u32)
+    }
+
     /// Writes the entry that `entry` makes for an identifier, and takes over the command. The
     /// controller does not know of it before [`Submission::announce`].
     #[inline]
@@ -124,13 +152,16 @@ impl<C: Command> Submission<C> {
         if !self.is_open {
             return None;
         }
-        let entry = self.table.vacant(rq.tag())?;
+        let tag = rq.tag();
+        let entry = self.table.vacant(tag)?;
         let at = self.tail;
         let slots = (&self.ring).as_view().as_sys_mem();
         let slot = (|| Ok::<_, Error>(io_project!(slots, [try: at])))().ok()?;
         Some(Room {
             slot,
             entry,
+            words: &self.words,
+            tag,
             next: if at + 1 == self.ring.len() { 0 } else { at + 1 },
             tail: &mut self.tail,
         })
@@ -231,6 +262,7 @@ impl<C: Command> QueuePair<C> {
             ring: Coherent::zeroed_slice(dev, entries, GFP_KERNEL)?,
             doorbell: with.registers.doorbell(with.id, Side::Submission)?,
             table: submitter,
+            words: Coherent::zeroed_slice(dev, entries + PAGE_SIZE as usize / 16, GFP_KERNEL)?,
             is_open: false,
             id: with.id,
             tail: 0,
