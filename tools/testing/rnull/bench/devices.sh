@@ -43,13 +43,14 @@ bind_controller() {
 	return 1
 }
 
-# bind_controllers: gives each controller to its driver.
+# bind_controllers: gives each controller to its driver. Beside the queues that interrupt, a controller
+# has one that is polled: only I/O that asks for that is in it.
 bind_controllers() {
 	echo "$controllers" | while read -r address _ _; do
 		echo none >"/sys/bus/pci/devices/$address/driver_override"
 	done
-	modprobe nvme
-	modprobe rnvme_mod
+	modprobe nvme poll_queues=1
+	modprobe rnvme_mod poll_queues=1
 	echo "$controllers" | while read -r address driver dbcs; do
 		bind_controller "$address" "$driver" >"/tmp/disk-$driver-$dbcs" ||
 			echo "failed $driver has no disk at $address"
