@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What rnull may cost: lowered by any measurement, raised only with a reason."""
+"""What rnull and rnvme may cost: lowered by any measurement, raised only with a reason."""
 
 import csv
 import os
@@ -40,7 +40,7 @@ def functions(measurement, row):
 
 
 def measured(measurement):
-    """The rows that rnull did."""
+    """The rows that the driver did."""
     rows = [row for row in measurement.rows if measurement.own(row, RUST) is not None]
     return [*rows, MEMORY] if numbers(measurement, MEMORY) else rows
 
