@@ -18,7 +18,8 @@ __rust_helper void *rust_helper_xa_walk(const struct xarray *xa,
 	unsigned long offset = index;
 
 	*node = NULL;
-	if (unlikely(!xa_is_node(entry))) {
+	/* There are no values: of what is no pointer, only nodes are beyond XA_ZERO_ENTRY. */
+	if (unlikely(!((unsigned long)entry & 2) || entry <= XA_ZERO_ENTRY)) {
 		if (!index)
 			return entry;
 		*node = XAS_BOUNDS;

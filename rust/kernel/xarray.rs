@@ -521,11 +521,18 @@ impl<'a, T: ForeignOwnable, M: Mode<T>> Guard<'a, T, M> {
     fn walk(&self, index: usize) -> Walk {
         // SAFETY: The array is initialised by the invariants of `XArray`, and the lock is held.
         let (entry, node) = unsafe { walk(self.xa.xa.get(), index) };
+        let Some(value) = NonNull::new(entry) else {
+            return Walk {
+                value: None,
+                is_reserved: false,
+                node,
+            };
+        };
         // Only nodes that were removed have `XA_RETRY_ENTRY`, and those are found without the lock.
         // SAFETY: The function may be called for any entry.
         let is_reserved = unsafe { bindings::xa_is_special(entry) };
         Walk {
-            value: if is_reserved { ptr::null_mut() } else { entry },
+            value: (!is_reserved).then_some(value),
             is_reserved,
             node,
         }
@@ -545,9 +552,10 @@ impl<'a, T: ForeignOwnable, M: Mode<T>> Guard<'a, T, M> {
     /// Returns the value at `index`.
     #[inline]
     pub fn get(&self, index: usize) -> Option<T::Borrowed<'_>> {
-        let entry = self.walk(index).value;
-        // SAFETY: The lock is held, and removal needs `self`, which is borrowed.
-        unsafe { XArray::<T, M>::borrow(entry) }
+        let entry = self.walk(index).value?;
+        // SAFETY: The lock is held, and removal needs `self`, which is borrowed. By the invariants
+        // of `XArray` the entry is from `into_foreign`.
+        Some(unsafe { T::borrow(entry.as_ptr()) })
     }
 
     /// Returns a cursor for the values from `index` on.
@@ -585,7 +593,7 @@ impl<'a, T: ForeignOwnable, M: Mode<T>> Guard<'a, T, M> {
         let walk = self.walk(index);
         // INVARIANT: This is what the walk has found. The guard, which is borrowed, has the lock.
         // An entry that is not null is from `into_foreign` by the invariants of `XArray`.
-        match NonNull::new(walk.value) {
+        match walk.value {
             Some(entry) => Entry::Occupied(OccupiedEntry {
                 index,
                 entry,
@@ -642,7 +650,7 @@ impl<'a, T: ForeignOwnable, M: Mode<T>> Guard<'a, T, M> {
         unsafe { state.put(value) }?;
         // SAFETY: By the invariants of `XArray` the entry is null or from `into_foreign`, and it
         // was just replaced. The array, which has callbacks for `T`, exists during `'a`.
-        Ok(NonNull::new(old).map(|old| unsafe { M::removed(old) }))
+        Ok(old.map(|old| unsafe { M::removed(old) }))
     }
 
     /// Removes the value at `index`, if there is one.
@@ -800,7 +808,7 @@ impl<T: ForeignOwnable + Send + 'static> Guard<'_, T, Locked> {
     /// Returns the value at `index`, to be changed.
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<T::BorrowedMut<'_>> {
-        let entry = NonNull::new(self.walk(index).value)?;
+        let entry = self.walk(index).value?;
         // SAFETY: By the invariants of `XArray` the entry is from `into_foreign`, and it is used
         // only while the lock is held, by `self`, which is borrowed mutably.
         Some(unsafe { T::borrow_mut(entry.as_ptr()) })
@@ -1010,24 +1018,26 @@ impl<'a, T: ForeignOwnable> Iterator for Run<'a, T> {
 
 impl<T: ForeignOwnable> ExactSizeIterator for Run<'_, T> {}
 
-/// What was found at an index: the value, or null and whether there is a reservation. The node is
+/// What was found at an index: the value, or none and whether there is a reservation. The node is
 /// that of an `xa_state`.
 #[derive(Clone, Copy)]
 struct Walk {
-    value: *mut c_void,
+    value: Option<NonNull<c_void>>,
     is_reserved: bool,
     node: *mut bindings::xa_node,
 }
 
-/// Returns the value at an index, or null.
+/// Returns the value at an index, or null: C's `xa_load()`.
 ///
 /// # Safety
 ///
 /// As of [`walk`].
-#[inline(always)]
+// A function of its own for the same reason. It does without the node.
+#[inline(never)]
 unsafe fn look_up(xa: *mut bindings::xarray, index: usize) -> *mut c_void {
-    // SAFETY: By the safety requirements.
-    let (entry, _) = unsafe { walk(xa, index) };
+    let mut node = ptr::null_mut();
+    // SAFETY: As in `walk`.
+    let entry = unsafe { bindings::xa_walk(xa, index, &mut node) };
     // SAFETY: The function may be called for any entry.
     if unsafe { bindings::xa_is_special(entry) } {
         // SAFETY: By the safety requirements.
@@ -1042,6 +1052,7 @@ unsafe fn look_up(xa: *mut bindings::xarray, index: usize) -> *mut c_void {
 ///
 /// As of [`walk`].
 #[cold]
+#[inline(never)]
 unsafe fn look_up_again(xa: *mut bindings::xarray, index: usize) -> *mut c_void {
     loop {
         // SAFETY: By the safety requirements.

@@ -12,7 +12,7 @@ DRIVER, ABSTRACTION, BLOCK, SYNC, ALLOCATION, COPY, REST = CLASSES = ("driver", 
 DRIVER_MODULES = {"null_blk", "rnull_mod", "brd", "nvme", "nvme_core", "rnvme_mod"}
 DRIVER_CRATES = {"rnull", "rnull_mod", "rnvme", "rnvme_mod"}
 # What the abstraction has in place of a function of C that is in another class.
-RUST_TREES = {"kernel::xarray::walk"}
+RUST_TREES = {"kernel::xarray::walk", "kernel::xarray::look_up"}
 
 # Functions of the kernel written in C, by name; the first rule that fits decides.
 RULES = [(name, re.compile(pattern, re.VERBOSE)) for name, pattern in [
