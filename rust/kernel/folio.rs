@@ -118,11 +118,20 @@ impl<P: Send + Sync + 'static> Folio<P> {
     }
 
     /// Checks that the `len` bytes from `offset` on are within the folio.
-    #[inline]
+    #[inline(always)]
     fn check(&self, offset: usize, len: usize) -> Result {
         // What is within the first page is within the folio, whatever its order is.
-        let within = |size: usize| offset <= size && len <= size - offset;
-        if within(PAGE_SIZE) || within(self.size()) {
+        if is_within(PAGE_SIZE, offset, len) {
+            Ok(())
+        } else {
+            self.check_size(offset, len)
+        }
+    }
+
+    /// As [`Self::check`]. A function of its own, since few ranges need it.
+    #[inline(never)]
+    fn check_size(&self, offset: usize, len: usize) -> Result {
+        if is_within(self.size(), offset, len) {
             Ok(())
         } else {
             Err(EINVAL)
@@ -148,7 +157,7 @@ impl<P: Send + Sync + 'static> Folio<P> {
     /// # Safety
     ///
     /// C's `memcpy` must be allowed to write `len` bytes at `to`, which are not in this folio.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn copy_to_raw(&self, offset: usize, to: *mut u8, len: usize) -> Result {
         self.check(offset, len)?;
         // SAFETY: The folio is borrowed, and the range was checked. By the safety requirements.
@@ -161,7 +170,7 @@ impl<P: Send + Sync + 'static> Folio<P> {
     /// # Safety
     ///
     /// C's `memcpy` must be allowed to read `len` bytes at `from`, which are not in this folio.
-    #[inline]
+    #[inline(always)]
     pub(crate) unsafe fn copy_from_raw(
         &self,
         offset: usize,
@@ -223,6 +232,12 @@ impl<P: Send + Sync + 'static> Folio<P> {
         unsafe { bindings::folio_zero_bytes(self.as_raw(), offset, len) };
         Ok(())
     }
+}
+
+/// Returns whether the `len` bytes from `offset` on are among the first `size`.
+#[inline(always)]
+fn is_within(size: usize, offset: usize, len: usize) -> bool {
+    offset <= size && len <= size - offset
 }
 
 /// The owner of a [`Folio`], whose reference is put when this is dropped.

@@ -38,7 +38,10 @@ pub use self::{
         Segment,
         ToDisk, //
     },
-    segments::Segments,
+    segments::{
+        Contiguous,
+        Segments, //
+    },
 };
 
 /// The data transfer of a started request, or of a bio.

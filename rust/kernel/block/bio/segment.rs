@@ -358,7 +358,7 @@ impl MappedBytes<'_, FromDisk> {
     /// # Errors
     ///
     /// [`EINVAL`] if the folio has fewer. In that case nothing is copied.
-    #[inline]
+    #[inline(always)]
     pub fn copy_from_folio<P: Send + Sync + 'static>(
         &self,
         folio: &Folio<P>,
@@ -383,7 +383,7 @@ impl MappedBytes<'_, ToDisk> {
     /// # Errors
     ///
     /// [`EINVAL`] if the folio has no room for them. In that case nothing is copied.
-    #[inline]
+    #[inline(always)]
     pub fn copy_to_folio<P: Send + Sync + 'static>(
         &self,
         folio: &Folio<P>,

@@ -31,7 +31,10 @@ use crate::{
 };
 use core::{
     marker::PhantomData,
-    ptr::NonNull, //
+    ptr::{
+        self,
+        NonNull, //
+    },
 };
 
 /// The memory of a request, or the rest of it, as a sequence of [`Segment`]s.
@@ -43,8 +46,8 @@ use core::{
 ///
 /// - While `in_bio` is not 0, `bio` points to a bio that does not change during `'a`, and whose
 ///   array has at least `in_bio` bytes from byte `done` of element `index` on.
-/// - `bio` is null or points to such a bio. The bios after it in the list are such bios too, with
-///   the number of bytes that their own iterators give.
+/// - `next` is null or points to such a bio, the first of a list of such bios, with the number of
+///   bytes that their own iterators give.
 /// - All this memory may be written if `D` is [`FromDisk`], and read if it is [`ToDisk`].
 ///
 /// # Examples
@@ -61,7 +64,10 @@ use core::{
 ///
 /// [`ToDisk`]: super::ToDisk
 pub struct Segments<'a, D: Direction> {
+    /// The bio that the next bytes are in, if it has any left.
     bio: *const bindings::bio,
+    /// The bios after it. Before the first access to the memory, these are all.
+    next: *const bindings::bio,
     /// Bytes left in `bio`.
     in_bio: u32,
     /// Bytes left to return, in this bio or later ones.
@@ -87,18 +93,20 @@ impl<'a, D: Direction> Segments<'a, D> {
     /// During `'a`, `bio` must be null or point to the first bio of a list that does not change,
     /// and the array of each bio must have the length that its iterator gives. The memory must be
     /// valid during `'a`, for writes if `D` is [`FromDisk`], for reads otherwise.
+    // The position in the first bio is read when it is needed: what a driver does before then has
+    // the registers to itself.
     #[inline]
     pub(crate) unsafe fn from_raw(bio: *const bindings::bio, bytes: u32) -> Self {
-        let mut all = Self {
-            bio,
+        // INVARIANT: No byte is left in a bio before the list.
+        Self {
+            bio: ptr::null(),
+            next: bio,
             in_bio: 0,
             remaining: bytes,
             index: 0,
             done: 0,
             _borrow: PhantomData,
-        };
-        all.enter(bio);
-        all
+        }
     }
 
     /// Returns the number of bytes that are left.
@@ -137,6 +145,24 @@ impl<'a, D: Direction> Segments<'a, D> {
         first.remaining = bytes;
         self.skip_bytes(bytes);
         first
+    }
+
+    /// Drops all bytes but the next `bytes`, or none if there are fewer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::block::bio::{Direction, Segments};
+    ///
+    /// /// Leaves out the last sector.
+    /// fn before_trailer<D: Direction>(mut data: Segments<'_, D>) -> Segments<'_, D> {
+    ///     data.truncate(data.remaining().saturating_sub(512));
+    ///     data
+    /// }
+    /// ```
+    #[inline]
+    pub fn truncate(&mut self, bytes: u32) {
+        self.remaining = self.remaining.min(bytes);
     }
 
     /// Skips the next `bytes` bytes, or all bytes that are left if there are fewer.
@@ -189,7 +215,7 @@ impl<'a, D: Direction> Segments<'a, D> {
         if self.remaining == 0 {
             return None;
         }
-        if self.in_bio == 0 {
+        while self.in_bio == 0 {
             self.next_bio()?;
         }
         loop {
@@ -205,56 +231,60 @@ impl<'a, D: Direction> Segments<'a, D> {
         }
     }
 
-    /// Returns the `bio_vec` that contains all of the next `len` bytes, the offset of the first in
-    /// it, and the rest after them. Returns [`None`] if `len` is 0, or if the bytes are not all in
-    /// the current element.
+    /// Returns the next `len` bytes, and the rest after them. Returns [`None`] if `len` is 0, or if
+    /// the bytes are not all in one element of the current bio, or of the next one if that is used
+    /// up.
     #[inline(always)]
-    fn range_of(&self, len: usize) -> Option<(bindings::bio_vec, u32, Self)> {
-        // A length of zero becomes the largest number.
-        if len.wrapping_sub(1) >= self.in_bio as usize {
+    fn range_of(&self, len: usize) -> Option<(Contiguous<'a, D>, Self)> {
+        let mut rest = self.clone();
+        if rest.in_bio == 0 {
+            rest.next_bio()?;
+        }
+        if len == 0 || len > rest.in_bio as usize {
             return None;
         }
         let len = len as u32;
-        // INVARIANT: The number of bytes left decreases by the number skipped. `rest` is returned
-        // only if the `bio_vec` has that many.
-        let rest = Self {
-            in_bio: self.in_bio.wrapping_sub(len),
-            remaining: self.remaining.checked_sub(len)?,
-            done: self.done.wrapping_add(len),
-            ..*self
-        };
+        let remaining = rest.remaining.checked_sub(len)?;
         // SAFETY: There are bytes left in this bio, at least `len`, which is not 0.
-        let range = unsafe { self.element() };
-        let end = u64::from(self.done) + u64::from(len);
-        (end <= u64::from(range.bv_len)).then_some((range, self.done, rest))
-    }
-
-    /// Moves to the start of the next bio that has bytes. Returns [`None`] at the end of the list.
-    #[inline(never)]
-    fn next_bio(&mut self) -> Option<()> {
-        while self.in_bio == 0 {
-            if self.bio.is_null() {
-                self.remaining = 0;
-                return None;
-            }
-            // SAFETY: By the type invariants the bio, which is not null, does not change.
-            self.enter(unsafe { (*self.bio).bi_next });
+        let range = unsafe { rest.element() };
+        let start = rest.done;
+        if u64::from(start) + u64::from(len) > u64::from(range.bv_len) {
+            return None;
         }
-        Some(())
+        // INVARIANT: The number of bytes left decreases by the number skipped, which the `bio_vec`
+        // has.
+        rest.in_bio = rest.in_bio.wrapping_sub(len);
+        rest.remaining = remaining;
+        rest.done = start.wrapping_add(len);
+        // INVARIANT: The `bio_vec` has the bytes. By the type invariants, they can be accessed.
+        let bytes = Contiguous {
+            range,
+            done: start,
+            len: len as usize,
+            _borrow: PhantomData,
+        };
+        Some((bytes, rest))
     }
 
-    /// Moves to the start of `bio`, which is the first in the list or the next.
+    /// Moves to the start of the next bio, which may have no bytes. Returns [`None`] at the end of
+    /// the list.
     #[inline]
-    fn enter(&mut self, bio: *const bindings::bio) {
+    fn next_bio(&mut self) -> Option<()> {
+        let Some(bio) = NonNull::new(self.next.cast_mut()) else {
+            self.remaining = 0;
+            return None;
+        };
+        let bio = bio.as_ptr().cast_const();
+        // SAFETY: By the type invariants the bio does not change.
+        let at = unsafe { (*bio).bi_iter };
         // INVARIANT: The bio's iterator gives the position and the number of its bytes.
         self.bio = bio;
-        if !bio.is_null() {
-            // SAFETY: By the type invariants the bio, which is not null, does not change.
-            let at = unsafe { (*bio).bi_iter };
-            self.in_bio = at.bi_size;
-            self.index = at.bi_idx;
-            self.done = at.bi_offset;
-        }
+        self.in_bio = at.bi_size;
+        self.index = at.bi_idx;
+        self.done = at.bi_offset;
+        // SAFETY: As above.
+        self.next = unsafe { (*bio).bi_next };
+        Some(())
     }
 
     /// Advances by `len` bytes, all of which must be in the `bio_vec` that [`Self::range`]
@@ -318,54 +348,53 @@ impl Segments<'_, FromDisk> {
 /// # Invariants
 ///
 /// `start` is the address of the most recent mapping. It maps `len` bytes at offset `at` from the
-/// start of `page`, the first of contiguous pages.
-struct Mapped {
+/// start of `page`, the first of contiguous pages, which stay allocated during `'a`. The bytes may
+/// be written if `D` is [`FromDisk`], and read if it is [`ToDisk`].
+struct Mapped<'a, D: Direction> {
     page: *mut bindings::page,
     at: usize,
     start: *mut ffi::c_void,
     len: usize,
+    _borrow: PhantomData<(&'a (), D)>,
 }
 
-impl Mapped {
+impl<D: Direction> Mapped<'_, D> {
     /// Maps at most `len` bytes from byte `done` of a `bio_vec` on.
     ///
     /// # Safety
     ///
     /// The `bio_vec` must have that many bytes, and its pages must stay allocated while the result
-    /// exists. Mappings must be dropped in the reverse of the order in which they were created.
+    /// exists. They may be written if `D` is [`FromDisk`], and read otherwise. Mappings must be
+    /// dropped in the reverse of the order in which they were created.
     #[inline(always)]
     unsafe fn new(range: bindings::bio_vec, done: u32, mut len: usize) -> Self {
         let (page, at) = (range.bv_page, range.bv_offset as usize + done as usize);
         // SAFETY: By the safety requirement. The helper sets `len` to the number of bytes that were
         // mapped.
         let start = unsafe { bindings::bio_map(page, at, &mut len) };
-        // INVARIANT: The bytes were just mapped.
+        // INVARIANT: The bytes were just mapped. The others are by the safety requirements.
         Self {
             page,
             at,
             start,
             len,
+            _borrow: PhantomData,
         }
     }
 
     /// Returns the mapped bytes, to be filled or read.
-    ///
-    /// # Safety
-    ///
-    /// The bytes may be written if `D` is [`FromDisk`], read otherwise. The result
-    /// must not be used after `self` was dropped.
     #[inline(always)]
-    unsafe fn bytes<'a, D: Direction>(&self) -> MappedBytes<'a, D> {
+    fn bytes(&self) -> MappedBytes<'_, D> {
         if !D::FILLS {
             self.flush(self.len);
         }
-        // SAFETY: By the type invariants and the safety requirement.
+        // SAFETY: By the type invariants. The mapping exists while it is borrowed.
         unsafe { MappedBytes::new(self.start.cast(), self.len) }
     }
 
     /// Must be called after the first `len` bytes were filled or read.
     #[inline(always)]
-    fn finish<D: Direction>(&self, len: usize) {
+    fn finish(&self, len: usize) {
         if D::FILLS {
             self.flush(len.min(self.len));
         }
@@ -380,7 +409,7 @@ impl Mapped {
     }
 }
 
-impl Drop for Mapped {
+impl<D: Direction> Drop for Mapped<'_, D> {
     #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: By the type invariant. No `MappedBytes` of the mapping is used any more.
@@ -388,7 +417,116 @@ impl Drop for Mapped {
     }
 }
 
-impl<D: Direction> Segments<'_, D> {
+/// Bytes of a request whose addresses are contiguous, from [`Segments::contiguous`].
+///
+/// Unlike [`MappedBytes`], they are mapped only when they are copied.
+///
+/// # Invariants
+///
+/// `range` has `len` bytes from byte `done` on. During `'a`, they may be written if `D` is
+/// [`FromDisk`], and read if it is [`ToDisk`].
+///
+/// # Examples
+///
+/// ```
+/// use kernel::{block::bio::{Segments, ToDisk}, folio::Folio, prelude::*};
+///
+/// /// Copies memory to a folio, unless that takes more than one copy.
+/// fn try_copy(memory: &Segments<'_, ToDisk>, to: &Folio) -> Result<bool> {
+///     match memory.contiguous(memory.remaining() as usize) {
+///         Some(bytes) => bytes.copy_to_folio(to, 0).map(|()| true),
+///         None => Ok(false),
+///     }
+/// }
+/// ```
+pub struct Contiguous<'a, D: Direction> {
+    range: bindings::bio_vec,
+    done: u32,
+    len: usize,
+    _borrow: PhantomData<(&'a (), D)>,
+}
+
+impl<D: Direction> Contiguous<'_, D> {
+    /// Maps the bytes from `at` on, as many as can be mapped at once.
+    ///
+    /// # Safety
+    ///
+    /// `at` must not be beyond the end. The result must be dropped before a mapping that is older
+    /// than it.
+    #[inline(always)]
+    unsafe fn map(&self, at: usize) -> Mapped<'_, D> {
+        let (done, left) = (self.done.wrapping_add(at as u32), self.len - at);
+        // SAFETY: By the type invariants and the safety requirements, the `bio_vec` has `left` more
+        // bytes, which stay allocated during `'a`, and are accessed in the direction of the type.
+        unsafe { Mapped::new(self.range, done, left) }
+    }
+
+    /// Calls `copy` for each part of the bytes that can be mapped at once, with the number of bytes
+    /// before it.
+    #[cold]
+    fn copy_parts(&self, mut copy: impl FnMut(usize, &MappedBytes<'_, D>) -> Result) -> Result {
+        let mut at = 0;
+        while at < self.len {
+            // SAFETY: There are more bytes. The mapping is dropped at the end of the block.
+            let mapped = unsafe { self.map(at) };
+            copy(at, &mapped.bytes())?;
+            mapped.finish(mapped.len);
+            // At least one byte was mapped.
+            at = at.saturating_add(mapped.len.max(1));
+        }
+        Ok(())
+    }
+}
+
+impl Contiguous<'_, FromDisk> {
+    /// Fills the bytes with those of a folio from `offset` on.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if the folio has fewer. Some may have been copied.
+    #[inline(always)]
+    pub fn copy_from_folio<P: Send + Sync + 'static>(
+        &self,
+        folio: &Folio<P>,
+        offset: usize,
+    ) -> Result {
+        // SAFETY: Zero is not beyond the end. The mapping is dropped in this function.
+        let mapped = unsafe { self.map(0) };
+        if mapped.len < self.len {
+            drop(mapped);
+            return self
+                .copy_parts(|at, part| part.copy_from_folio(folio, offset.saturating_add(at)));
+        }
+        mapped.bytes().copy_from_folio(folio, offset)?;
+        mapped.finish(self.len);
+        Ok(())
+    }
+}
+
+impl Contiguous<'_, ToDisk> {
+    /// Copies the bytes to a folio, from `offset` on.
+    ///
+    /// # Errors
+    ///
+    /// [`EINVAL`] if the folio has no room for them. Some may have been copied.
+    #[inline(always)]
+    pub fn copy_to_folio<P: Send + Sync + 'static>(
+        &self,
+        folio: &Folio<P>,
+        offset: usize,
+    ) -> Result {
+        // SAFETY: As in `copy_from_folio`.
+        let mapped = unsafe { self.map(0) };
+        if mapped.len < self.len {
+            drop(mapped);
+            return self
+                .copy_parts(|at, part| part.copy_to_folio(folio, offset.saturating_add(at)));
+        }
+        mapped.bytes().copy_to_folio(folio, offset)
+    }
+}
+
+impl<'a, D: Direction> Segments<'a, D> {
     /// Calls `f` with the next bytes, as many as can be mapped at once but at most `max`, then
     /// skips those that `f` split off. If no byte is left, returns [`None`] without calling `f`.
     ///
@@ -401,46 +539,29 @@ impl<D: Direction> Segments<'_, D> {
     ) -> Option<R> {
         let (range, done, left) = self.range()?;
         // SAFETY: The `bio_vec` has `left` more bytes, which stay allocated while `self` is
-        // borrowed.
-        let mapped = unsafe { Mapped::new(range, done, max.min(left as usize)) };
+        // borrowed, as does the result. They are accessed in the direction of the type.
+        let mapped = unsafe { Mapped::<D>::new(range, done, max.min(left as usize)) };
         let len = mapped.len;
         if len == 0 {
             return None;
         }
-        // SAFETY: The direction is that of the type. `f` accepts bytes of any lifetime, so it
-        // cannot keep them.
-        let mut bytes = unsafe { mapped.bytes() };
+        let mut bytes = mapped.bytes();
         let result = f(&mut bytes);
         let taken = len.saturating_sub(bytes.len());
-        mapped.finish::<D>(taken);
+        mapped.finish(taken);
         // `taken` is at most `left`.
         self.advance(taken as u32);
         Some(result)
     }
 
-    /// Calls `f` with the next `len` bytes, and skips them unless it fails. Returns [`None`] if the
-    /// bytes cannot be mapped at once.
+    /// Returns the next `len` bytes, without skipping them. Returns [`None`] if `len` is 0, or if
+    /// there are fewer bytes, or if they are not contiguous.
+    ///
+    /// It may also return [`None`] behind bytes that were skipped, if these end where a range of
+    /// the memory does. [`Self::copy_from_folio`] and the like have no such limits.
     #[inline(always)]
-    fn with_next(
-        &mut self,
-        len: usize,
-        f: impl FnOnce(&MappedBytes<'_, D>) -> Result,
-    ) -> Option<Result> {
-        let (range, done, rest) = self.range_of(len)?;
-        // SAFETY: The `bio_vec` has `len` more bytes, which stay allocated while `self` is
-        // borrowed.
-        let mapped = unsafe { Mapped::new(range, done, len) };
-        if mapped.len < len {
-            return None;
-        }
-        // SAFETY: The direction is that of the type. `f` accepts bytes of any lifetime, so it
-        // cannot keep them.
-        let result = f(&unsafe { mapped.bytes() });
-        if result.is_ok() {
-            mapped.finish::<D>(len);
-            *self = rest;
-        }
-        Some(result)
+    pub fn contiguous(&self, len: usize) -> Option<Contiguous<'a, D>> {
+        Some(self.range_of(len)?.0)
     }
 
     /// Calls `f` with the next `len` bytes piece by piece, and skips them. Each piece is as long as
@@ -497,13 +618,15 @@ impl Segments<'_, FromDisk> {
         offset: usize,
         len: usize,
     ) -> Result {
-        match self.with_next(len, |bytes| bytes.copy_from_folio(folio, offset)) {
-            Some(done) => done,
-            None => self.with_copy(|copy| copy.copy_pieces_from_folio(folio, offset, len)),
-        }
+        let Some((bytes, rest)) = self.range_of(len) else {
+            return self.with_copy(|copy| copy.copy_pieces_from_folio(folio, offset, len));
+        };
+        bytes.copy_from_folio(folio, offset)?;
+        *self = rest;
+        Ok(())
     }
 
-    #[inline(never)]
+    #[cold]
     fn copy_pieces_from_folio<P: Send + Sync + 'static>(
         &mut self,
         folio: &Folio<P>,
@@ -550,13 +673,15 @@ impl Segments<'_, ToDisk> {
         offset: usize,
         len: usize,
     ) -> Result {
-        match self.with_next(len, |bytes| bytes.copy_to_folio(folio, offset)) {
-            Some(done) => done,
-            None => self.with_copy(|copy| copy.copy_pieces_to_folio(folio, offset, len)),
-        }
+        let Some((bytes, rest)) = self.range_of(len) else {
+            return self.with_copy(|copy| copy.copy_pieces_to_folio(folio, offset, len));
+        };
+        bytes.copy_to_folio(folio, offset)?;
+        *self = rest;
+        Ok(())
     }
 
-    #[inline(never)]
+    #[cold]
     fn copy_pieces_to_folio<P: Send + Sync + 'static>(
         &mut self,
         folio: &Folio<P>,

@@ -9,6 +9,7 @@ mod suite {
         Range, //
     };
     use crate::{
+        folio::FolioBox,
         page::PAGE_SIZE,
         prelude::*, //
     };
@@ -97,6 +98,54 @@ mod suite {
         assert_eq!(segment.write(20, &[1]), Err(EINVAL));
         assert_eq!(segment.write(0, &[1; 21]), Err(EINVAL));
         assert_eq!(segment.write(usize::MAX, &[1; 2]), Err(EINVAL));
+        Ok(())
+    }
+
+    #[test]
+    fn contiguous_bytes_are_in_one_range() -> Result {
+        let mut fake = FakeRequest::new(&MIXED)?;
+        let (len, bytes) = (fake.len(), pattern(fake.len())?);
+        fake.set(&bytes);
+        let folio = FolioBox::new(2, GFP_KERNEL, ())?;
+        let first = 2 * PAGE_SIZE - 897;
+        let ends = [first, first + 511, first + 513, len];
+        // None of these positions is at an end.
+        for at in (0..len).step_by(97) {
+            let most = ends.into_iter().find(|end| *end > at).ok_or(EIO)? - at;
+            let mut rest = fake.to_disk();
+            rest.skip_bytes(at as u32);
+            assert!(rest.contiguous(0).is_none());
+            assert!(rest.contiguous(most + 1).is_none());
+            for count in [1, most] {
+                let found = rest.contiguous(count).ok_or(EIO)?;
+                found.copy_to_folio(&folio, 5)?;
+                let mut copy = KVVec::from_elem(0, count, GFP_KERNEL)?;
+                folio.copy_to_slice(5, &mut copy)?;
+                assert_eq!(copy[..], bytes[at..][..count]);
+                let too_late = folio.size() - count + 1;
+                assert_eq!(found.copy_to_folio(&folio, too_late), Err(EINVAL));
+            }
+            // Nothing was skipped.
+            assert_eq!(rest.remaining() as usize, len - at);
+            rest.truncate(most as u32 - 1);
+            assert!(rest.contiguous(most).is_none());
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn contiguous_bytes_are_filled() -> Result {
+        let mut fake = FakeRequest::new(&MIXED)?;
+        let folio = FolioBox::new(2, GFP_KERNEL, ())?;
+        folio.copy_from_slice(0, &pattern(folio.size())?)?;
+        fake.from_disk().fill(1);
+        let count = PAGE_SIZE + 1000;
+        let memory = fake.from_disk().contiguous(count).ok_or(EIO)?;
+        memory.copy_from_folio(&folio, 9)?;
+        assert_eq!(memory.copy_from_folio(&folio, 3 * PAGE_SIZE), Err(EINVAL));
+        let (found, expected) = (fake.bytes()?, pattern(folio.size())?);
+        assert_eq!(found[..count], expected[9..][..count]);
+        assert!(found[count..].iter().all(|byte| *byte == 1));
         Ok(())
     }
 
