@@ -29,7 +29,7 @@ pub(crate) enum NullBios {}
 
 /// The driver's data of such a disk.
 pub(crate) struct BioQueue {
-    backing: Backing,
+    backing: Option<Backing>,
     /// Of its stages only bad blocks apply to bios.
     pub(crate) slow_path: SlowPath,
     /// The bios that a timer ends. [`None`] if each ends when it was served.
@@ -38,7 +38,11 @@ pub(crate) struct BioQueue {
 
 impl BioQueue {
     /// Makes the data of a disk.
-    pub(crate) fn new(backing: Backing, slow_path: SlowPath, interrupt: Interrupt) -> Result<Self> {
+    pub(crate) fn new(
+        backing: Option<Backing>,
+        slow_path: SlowPath,
+        interrupt: Interrupt,
+    ) -> Result<Self> {
         let delayed = match interrupt {
             Interrupt::None | Interrupt::Softirq => None,
             Interrupt::Timer(delay) => Some(DelayQueue::new(Delta::from_nanos(delay))?),
@@ -82,7 +86,10 @@ impl Operations for NullBios {
 #[cold]
 fn do_steps(queue: &BioQueue, bio: &SubmittedBio<'_, NullBios>) -> BlkResult {
     bio.steps().try_for_each(|step| match step {
-        Step::Flush => queue.backing.flush(bio.gfp()),
+        Step::Flush => match &queue.backing {
+            Some(backing) => backing.flush(bio.gfp()),
+            None => Ok(()),
+        },
         Step::Transfer => do_transfer(queue, bio),
     })
 }
@@ -93,24 +100,32 @@ fn do_transfer(queue: &BioQueue, bio: &SubmittedBio<'_, NullBios>) -> BlkResult 
     if queue.slow_path.is_enabled() {
         return do_transfer_slow(queue, bio);
     }
-    transfer(&queue.backing, bio, bio.bytes())
+    transfer(queue.backing.as_ref(), bio, bio.bytes())
 }
 
 /// Carries out the operation of a bio of a disk that may have bad blocks.
 #[cold]
 fn do_transfer_slow(queue: &BioQueue, bio: &SubmittedBio<'_, NullBios>) -> BlkResult {
     let (len, status) = queue.slow_path.check_range(bio.sector(), bio.sectors());
-    transfer(&queue.backing, bio, len.bytes() as u32).and(status)
+    transfer(queue.backing.as_ref(), bio, len.bytes() as u32).and(status)
 }
 
 /// Carries out the operation of a bio, on its first `len` bytes.
 #[inline(always)]
-fn transfer(backing: &Backing, bio: &SubmittedBio<'_, NullBios>, len: u32) -> BlkResult {
+fn transfer(backing: Option<&Backing>, bio: &SubmittedBio<'_, NullBios>, len: u32) -> BlkResult {
+    let Some(backing) = backing else {
+        return Ok(());
+    };
     let at = bio.sector();
     match (bio.op(), bio.transfer()) {
-        _ if !backing.keeps_data() => Ok(()),
-        (_, Transfer::FromDisk(to)) => backing.read(at, len, to),
-        (_, Transfer::ToDisk(from)) => backing.write(bio.gfp(), at, len, from, bio.is_fua()),
+        (_, Transfer::FromDisk(mut to)) => {
+            to.truncate(len);
+            backing.read(at, to)
+        }
+        (_, Transfer::ToDisk(mut from)) => {
+            from.truncate(len);
+            backing.write(bio.gfp(), at, from, bio.is_fua())
+        }
         (Op::Discard, Transfer::None) => backing.discard(at, len),
         (_, Transfer::None) => Err(BlkStatus::NOTSUPP),
     }

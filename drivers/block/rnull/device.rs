@@ -271,10 +271,11 @@ impl Device {
     }
 }
 
-/// Returns the backing store of the disk that `plan` describes. The data is kept in `store`.
-fn backing(plan: &ValidatedConfig, store: &mut Option<Arc<Store>>) -> Result<Backing> {
+/// Returns the backing store of the disk that `plan` describes, if that keeps data. The data is in
+/// `store`.
+fn backing(plan: &ValidatedConfig, store: &mut Option<Arc<Store>>) -> Result<Option<Backing>> {
     if !plan.settings.memory_backed {
-        return Ok(Backing::Nothing);
+        return Ok(None);
     }
     let store = match store {
         Some(store) => store.clone(),
@@ -284,13 +285,13 @@ fn backing(plan: &ValidatedConfig, store: &mut Option<Arc<Store>>) -> Result<Bac
     };
     // The data may have been written with another block size.
     store.set_block_size(plan.block_size);
-    Ok(match plan.settings.cache_size {
+    Ok(Some(match plan.settings.cache_size {
         0 => Backing::Memory(store),
         mebibytes => {
             let size = (mebibytes as u64) << 20;
             Backing::Cached(WriteCache::new(store, size, plan.block_size)?)
         }
-    })
+    }))
 }
 
 /// Logs why the settings are rejected. Returns the error.

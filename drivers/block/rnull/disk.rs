@@ -69,7 +69,7 @@ impl Disk {
     /// Adds the disk that `plan` describes, with the number and name of `slot`.
     pub(crate) fn add(
         plan: &ValidatedConfig,
-        backing: Backing,
+        backing: Option<Backing>,
         slow_path: SlowPath,
         slot: Slot,
     ) -> Result<Self> {
@@ -103,7 +103,7 @@ impl Disk {
     /// Adds a disk that gets bios.
     fn add_for_bios(
         plan: &ValidatedConfig,
-        backing: Backing,
+        backing: Option<Backing>,
         slow_path: SlowPath,
         slot: Slot,
     ) -> Result<Self> {

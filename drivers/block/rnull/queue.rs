@@ -16,7 +16,10 @@ use crate::{
         SlowPath, //
     },
     trace,
-    transfer::transfer,
+    transfer::{
+        transfer,
+        transfer_first, //
+    },
     zoned::Zones, //
 };
 use core::marker::PhantomData;
@@ -54,8 +57,8 @@ pub(crate) struct Null<C>(PhantomData<C>);
 
 /// The driver's data of a disk.
 pub(crate) struct Queue {
-    /// What keeps the data.
-    pub(crate) backing: Backing,
+    /// What keeps the data, if anything does.
+    pub(crate) backing: Option<Backing>,
     /// Throttling, fault injection and bad blocks.
     pub(crate) slow_path: SlowPath,
     /// The zones of a zoned disk.
@@ -172,7 +175,7 @@ fn handle_request<'q, C: Context>(
 
     let rq = rq.start();
     trace::rq_issue(&rq);
-    let result = do_transfer(&queue.backing, context, &rq, rq.bytes());
+    let result = if_data(&queue.backing, context, |data| transfer(data, context, &rq));
     queue.completion.complete(hw, rq, result, batch);
     Ok(())
 }
@@ -209,7 +212,9 @@ fn handle_request_slow<'q, C: Context>(
     let transfer = move |rq: &_, len: Sectors| {
         // No request has 4 GiB.
         let bytes = (len.0 as u32).wrapping_mul(SECTOR_SIZE);
-        do_transfer(backing, context, rq, bytes)
+        if_data(backing, context, |data| {
+            transfer_first(data, context, rq, bytes)
+        })
     };
     let result = match &queue.zones {
         Some(zones) => zones.handle(&mut rq, &queue.slow_path, backing, transfer),
@@ -222,19 +227,26 @@ fn handle_request_slow<'q, C: Context>(
     Ok(())
 }
 
-/// Carries out a request, of which it transfers the first `len` bytes.
+/// Calls `f`, which carries out a request, unless the disk keeps no data.
 #[inline(always)]
-fn do_transfer<C: Context>(
-    backing: &Backing,
+fn if_data<C: Context>(
+    backing: &Option<Backing>,
     context: QueueContext<'_, C>,
-    rq: &StartedRequest<Null<C>>,
-    len: u32,
+    f: impl FnOnce(&Backing) -> BlkResult,
 ) -> BlkResult {
     match backing {
         // There is no data, so every operation succeeds at once.
-        Backing::Nothing => Ok(()),
+        None => Ok(()),
         // A disk with data is blocking, since a write may have to wait for memory.
-        _ if !context.may_sleep() => Err(BlkStatus::NOTSUPP),
-        _ => transfer(backing, context, rq, len),
+        _ if !context.may_sleep() => unsupported(),
+        Some(data) => f(data),
     }
+}
+
+/// The result of a request that a disk without data does not get.
+// A function of its own, so that the compiler takes the result of such a disk for a constant.
+#[cold]
+#[inline(never)]
+fn unsupported() -> BlkResult {
+    Err(BlkStatus::NOTSUPP)
 }

@@ -267,7 +267,7 @@ impl Zones {
         &self,
         rq: &mut StartedRequest<T>,
         slow_path: &SlowPath,
-        backing: &Backing,
+        backing: &Option<Backing>,
         transfer: impl Fn(&StartedRequest<T>, Sectors) -> BlkResult + Copy,
     ) -> BlkResult {
         if trace::zone_op_enabled() && matches!(rq.op(), Op::Write | Op::ZoneAppend) {
@@ -294,7 +294,7 @@ impl Zones {
         &self,
         rq: &StartedRequest<T>,
         slow_path: &SlowPath,
-        backing: &Backing,
+        backing: &Option<Backing>,
         transfer: impl Fn(&StartedRequest<T>, Sectors) -> BlkResult,
     ) -> BlkResult {
         match rq.op() {
@@ -388,7 +388,7 @@ impl Zones {
         &self,
         rq: &StartedRequest<T>,
         slow_path: &SlowPath,
-        backing: &Backing,
+        backing: &Option<Backing>,
         transfer: impl Fn(&StartedRequest<T>, Sectors) -> BlkResult,
     ) -> BlkResult {
         let Some(index) = self.layout.sequential_index(rq.sector().0) else {
@@ -399,7 +399,7 @@ impl Zones {
         self.with_locked_in::<T::Context, _>(index, |state, _| {
             state.readable(at, 0)?;
             let (len, status) = slow_path.check_bad_blocks(rq);
-            if backing.keeps_data() {
+            if backing.is_some() {
                 let written = Sectors(state.readable(at, len.0)?);
                 if written != Sectors::ZERO {
                     transfer(rq, written)?;
@@ -431,7 +431,7 @@ impl Zones {
 
     /// Resets the zone that begins at the sector of the request, which needs no place.
     #[inline(never)]
-    fn reset<T: Operations>(&self, rq: &StartedRequest<T>, backing: &Backing) -> BlkResult {
+    fn reset<T: Operations>(&self, rq: &StartedRequest<T>, backing: &Option<Backing>) -> BlkResult {
         let index = self.layout.sequential_index(rq.sector().0);
         let index = index.ok_or(BlkStatus::IOERR)?;
         self.with_locked_in::<T::Context, _>(index, |state, limits| {
@@ -445,7 +445,11 @@ impl Zones {
 
     /// Resets all sequential zones but those that failed.
     #[inline(never)]
-    fn reset_all<T: Operations>(&self, rq: &StartedRequest<T>, backing: &Backing) -> BlkResult {
+    fn reset_all<T: Operations>(
+        &self,
+        rq: &StartedRequest<T>,
+        backing: &Option<Backing>,
+    ) -> BlkResult {
         for number in self.layout.conventional()..self.layout.count() {
             self.with_locked(number, |state, limits| {
                 if !state.is_reset_with_all() {
@@ -464,7 +468,12 @@ impl Zones {
     /// # Errors
     ///
     /// `EINVAL` if there is no such zone, or if it is conventional.
-    pub(crate) fn toggle(&self, backing: &Backing, sector: Sector, failed: Condition) -> Result {
+    pub(crate) fn toggle(
+        &self,
+        backing: &Option<Backing>,
+        sector: Sector,
+        failed: Condition,
+    ) -> Result {
         let (number, zone) = self.find(sector).map_err(|_| EINVAL)?;
         // Requests wait for the lock, so memory reclaim must not wait for requests here.
         let toggled = memalloc_noio(|| {
@@ -563,10 +572,10 @@ fn fill_unwritten<T: Operations>(rq: &StartedRequest<T>, written: Sectors, len: 
 
 /// Discards the data of a zone.
 #[inline]
-fn discard(backing: &Backing, zone: Zone) -> BlkResult {
-    if !backing.keeps_data() {
+fn discard(backing: &Option<Backing>, zone: Zone) -> BlkResult {
+    let Some(backing) = backing else {
         return Ok(());
-    }
+    };
     let (mut at, mut left) = (Sector(zone.start), Sectors(zone.len).bytes());
     while left > 0 {
         let len = left.min(DISCARD_LEN);
