@@ -34,6 +34,7 @@ use kernel::{
         Flags,
     },
     block::bio::{
+        Contiguous,
         FromDisk,
         MappedBytes,
         Segments,
@@ -158,7 +159,8 @@ pub(crate) fn uninit(range: ByteRange) -> Result<PageBox> {
 /// Returns the sectors with a byte in a range of a page.
 #[inline(always)]
 pub(crate) fn touched(range: ByteRange) -> Sectors {
-    if range.is_page() {
+    // All bytes of the range are in the page.
+    if range.len() == PAGE_SIZE {
         Sectors::ALL
     } else {
         Sectors::touched(range.offset(), range.len())
@@ -228,6 +230,21 @@ pub(crate) fn write_part<G>(
     let write = page.private().begin_write(guard);
     let sectors = Sectors::from_bits(write.data()).with(touched(range));
     let done = from.copy_to_folio(page, range.offset(), range.len());
+    write.end(sectors.bits());
+    done
+}
+
+/// Copies all of `from` to a range of a page that is as long.
+#[inline(always)]
+pub(crate) fn write_bytes<G>(
+    guard: &G,
+    page: &Page,
+    range: ByteRange,
+    from: &Contiguous<'_, ToDisk>,
+) -> Result {
+    let write = page.private().begin_write(guard);
+    let sectors = Sectors::from_bits(write.data()).with(touched(range));
+    let done = from.copy_to_folio(page, range.offset());
     write.end(sectors.bits());
     done
 }

@@ -117,9 +117,30 @@ impl Store {
     // keeps them in registers.
     #[inline(always)]
     fn read_page(&self, range: ByteRange, to: &Segments<'_, FromDisk>) -> Result {
+        if self.try_read_page(range, to) {
+            Ok(())
+        } else {
+            self.read_range(range, &mut to.clone())
+        }
+    }
+
+    /// Copies a range of a page, unless it is being written, or the bytes go to several places.
+    /// Returns whether that was done.
+    #[inline(always)]
+    fn try_read_page(&self, range: ByteRange, to: &Segments<'_, FromDisk>) -> bool {
         let reader = rcu::read_lock();
         let shard = self.pages.shard(range.page());
-        self.read_found(shard.load(&reader, pages::index(range.page())), range, to)
+        let Some(page) = shard.load(&reader, pages::index(range.page())) else {
+            to.clone().zero(range.len());
+            return true;
+        };
+        let Some(read) = page.private().begin_read() else {
+            return false;
+        };
+        let Some(bytes) = to.contiguous(range.len()) else {
+            return false;
+        };
+        bytes.copy_from_folio(page, range.offset()).is_ok() && read.is_valid()
     }
 
     /// Copies a range of a page that was found, or is missing.
@@ -325,19 +346,25 @@ impl Store {
     /// Copies to a range of a page. See [`Self::read_page`] on the segments.
     #[inline(always)]
     fn write_page(&self, flags: Flags, range: ByteRange, from: &Segments<'_, ToDisk>) -> Result {
+        if self.try_write_page(range, from) {
+            Ok(())
+        } else {
+            self.write_range(flags, range, &mut from.clone())
+        }
+    }
+
+    /// Copies to a range of a page, unless there is no memory for it without waiting, or the bytes
+    /// come from several places. Returns whether that was done.
+    #[inline(always)]
+    fn try_write_page(&self, range: ByteRange, from: &Segments<'_, ToDisk>) -> bool {
         let mut guard = self.pages.shard(range.page()).lock();
         match guard.entry(pages::index(range.page())) {
-            Entry::Occupied(place) => {
-                return pages::write_part(&place, place.get(), range, &mut from.clone());
-            }
-            Entry::Vacant(place) => {
-                if pages::insert_segments(place, range, &from.clone()) {
-                    return Ok(());
-                }
-            }
+            Entry::Occupied(place) => match from.contiguous(range.len()) {
+                Some(bytes) => pages::write_bytes(&place, place.get(), range, &bytes).is_ok(),
+                None => false,
+            },
+            Entry::Vacant(place) => pages::insert_segments(place, range, &from.clone()),
         }
-        drop(guard);
-        self.write_range(flags, range, &mut from.clone())
     }
 
     /// As [`Self::write`], for any range.
