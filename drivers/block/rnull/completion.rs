@@ -54,7 +54,7 @@ impl Completion {
     /// Completes a request of `hw` with `result`, at once or later.
     #[inline(always)]
     pub(crate) fn complete<'q, T>(
-        self,
+        &self,
         hw: HwQueue<'q, T>,
         rq: StartedRequest<T>,
         result: BlkResult,
@@ -79,7 +79,7 @@ impl Completion {
                 rq.data().set_result(result);
                 match (batch, self) {
                     (Some(batch), _) => batch.defer(hw, rq),
-                    (None, Self::Timer(delay)) if !polled => rq.delay(delay),
+                    (None, Self::Timer(delay)) if !polled => rq.delay(*delay),
                     (None, _) => hw.data().polled.push(rq),
                 }
             }

@@ -41,8 +41,16 @@ impl Pdu {
     /// Sets the result to complete the request with.
     #[inline]
     pub(crate) fn set_result(&self, result: BlkResult) {
-        let errno = result.map_or_else(|status| Error::from(status).to_errno(), |()| 0);
-        self.errno.store(errno, Relaxed);
+        match result {
+            Ok(()) => self.errno.store(0, Relaxed),
+            Err(status) => self.set_error(status),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn set_error(&self, status: BlkStatus) {
+        self.errno.store(Error::from(status).to_errno(), Relaxed);
     }
 
     /// Sets the result of a request that timed out. It overrides the one from `queue_rq`, which has
