@@ -210,6 +210,11 @@ pub(crate) fn read_parts<'a>(
     mut next: impl FnMut() -> Option<&'a Page>,
     to: &mut Segments<'_, FromDisk>,
 ) -> Result {
+    if range.whole_pages() * PAGE_SIZE == range.len() {
+        if let Some(done) = read_whole_pages(range.len(), &mut next, to) {
+            return done;
+        }
+    }
     for part in range.parts() {
         match next() {
             Some(page) => to.copy_from_folio(page, part.offset(), part.len())?,
@@ -217,6 +222,30 @@ pub(crate) fn read_parts<'a>(
         }
     }
     Ok(())
+}
+
+/// Copies `len` bytes from whole pages. Returns [`None`] if the bytes do not go to one place: then
+/// nothing was copied.
+#[inline(always)]
+fn read_whole_pages<'a>(
+    len: usize,
+    mut next: impl FnMut() -> Option<&'a Page>,
+    to: &mut Segments<'_, FromDisk>,
+) -> Option<Result> {
+    to.with_mapped(len, |bytes| {
+        let whole = bytes.split_off(len)?;
+        for to in whole.chunks(PAGE_SIZE) {
+            match next() {
+                Some(page) => {
+                    if let Err(error) = to.copy_from_folio(page, 0) {
+                        return Some(Err(error));
+                    }
+                }
+                None => to.zero(),
+            }
+        }
+        Some(Ok(()))
+    })?
 }
 
 /// Copies to a range of a page.
