@@ -141,8 +141,8 @@ mod suite {
         fake.from_disk().fill(1);
         let count = PAGE_SIZE + 1000;
         let memory = fake.from_disk().contiguous(count).ok_or(EIO)?;
-        memory.copy_from_folio(&folio, 9)?;
         assert_eq!(memory.copy_from_folio(&folio, 3 * PAGE_SIZE), Err(EINVAL));
+        memory.copy_from_folio(&folio, 9)?;
         let (found, expected) = (fake.bytes()?, pattern(folio.size())?);
         assert_eq!(found[..count], expected[9..][..count]);
         assert!(found[count..].iter().all(|byte| *byte == 1));
