@@ -7,7 +7,8 @@
  *   plain BLOCK             those of a user who has opened the disk, but is no administrator
  *   bounds BLOCK            those that are to be refused, as they would leave the memory they have
  *   format LBAF             has the namespace formatted
- *   storm MILLISECONDS SEED random ones by some threads, with signals, until the disk is gone
+ *   storm MILLISECONDS SEED BLOCK
+ *                           random ones by some threads, with signals, until the disk is gone
  *
  * What is printed of a command is the result of the system call, the result of the command, and a
  * hash of the memory around its data.
@@ -515,8 +516,8 @@ int main(int argc, char **argv)
 		bounds(argv[2]);
 	} else if (!strcmp(argv[1], "format")) {
 		admin("format", .opcode = 0x80, .nsid = nsid, .cdw10 = atoi(argv[3]));
-	} else if (!strcmp(argv[1], "storm") && argc == 5) {
-		block = 4096;
+	} else if (!strcmp(argv[1], "storm") && argc == 6) {
+		block = atoi(argv[5]);
 		storm(argv[2], atol(argv[3]), strtoull(argv[4], NULL, 0));
 	} else {
 		die("no such command: %s", argv[1]);
