@@ -414,8 +414,8 @@ impl<T: Element> DmaBlock<T> {
 // SAFETY: A shared reference only allows to read values that are `Sync`.
 unsafe impl<T: Element> Sync for DmaBlock<T> {}
 
-/// Writes the values of a block of a [`DmaPool`] in order, which takes few instructions for each. By
-/// default there is no block.
+/// Writes the values of a block of a [`DmaPool`] in order, which takes few instructions for each.
+/// By default there is no block.
 ///
 /// # Examples
 ///
@@ -436,8 +436,8 @@ unsafe impl<T: Element> Sync for DmaBlock<T> {}
 ///
 /// # Invariants
 ///
-/// If there is a block, its memory is `memory`, and `next` and `end` point into it, or behind its last
-/// value, `end` not before `next`. Else they are equal.
+/// If there is a block, its memory is `memory`, and `next` and `end` point into it, or behind its
+/// last value, `end` not before `next`. Else they are equal.
 pub struct DmaWriter<T: Element> {
     memory: Option<DmaMemory>,
     next: *mut T,
@@ -478,8 +478,8 @@ impl<T: Element> DmaWriter<T> {
             return None;
         }
         let last = self.next.wrapping_sub(1);
-        // SAFETY: By the type invariant, as `next` is not the start, this is a value of a block that
-        // nothing else has. Any bytes are a value.
+        // SAFETY: By the type invariant, as `next` is not the start, this is a value of a block
+        // that nothing else has. Any bytes are a value.
         let old = unsafe { last.read_volatile() };
         // SAFETY: As above, and as for `push`.
         unsafe { last.write_volatile(value) };

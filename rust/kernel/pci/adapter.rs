@@ -500,9 +500,11 @@ impl<T: Driver> Adapter<T> {
                 unsafe { disable_device(raw.cast()) };
                 return Err(error);
             }
-            // SAFETY: By the safety requirements, C is about to bind this driver, which is the
-            // first field of a structure that does not change while the driver is registered.
-            let registered = unsafe { &*(*raw).driver.cast::<Registered>() };
+            // SAFETY: By the safety requirements, the device is valid.
+            let driver = unsafe { (*raw).driver };
+            // SAFETY: C is about to bind this driver, which is the first field of a structure that
+            // does not change while the driver is registered.
+            let registered = unsafe { &*driver.cast::<Registered>() };
             let queue = registered.queue.clone().ok_or(ENODEV)?;
             // SAFETY: By the safety requirements.
             let work = unsafe { LockedWork::new(dev, queue) }?;

@@ -25,9 +25,11 @@ use core::ptr::NonNull;
 /// the disk is dead or removed.
 ///
 /// To drop the disk writes back what its block device has in memory, unless it is dead. So a task
-/// must drop this before it drops the disk, or call [`GenDisk::mark_dead`]. To reclaim memory may
-/// need I/O of the disk, so a task that keeps it frozen should allocate in a
+/// must drop this before it drops the disk, or call [`mark_dead`]. To reclaim memory may need I/O
+/// of the disk, so a task that keeps it frozen should allocate in a
 /// [NOIO scope](crate::block::mq::memalloc_noio).
+///
+/// [`mark_dead`]: super::GenDisk::mark_dead
 ///
 /// # Examples
 ///

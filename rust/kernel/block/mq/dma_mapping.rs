@@ -244,14 +244,13 @@ impl DmaMapping {
             is_mapped = false;
         }
         // SAFETY: By the safety requirement.
-        let mut is_recorded = unsafe { bindings::blk_dma_need_unmap(dev) };
+        let is_recorded = unsafe { bindings::blk_dma_need_unmap(dev) };
         // Two loops, as most machines stay in this one, in which little is done.
         while is_mapped && !is_recorded {
             // SAFETY: C has returned a range that it has mapped.
             let range = unsafe { Range::of(raw) };
             // SAFETY: By the safety requirement.
             if unsafe { bindings::blk_dma_has_bounced(dev) } {
-                is_recorded = true;
                 break;
             }
             // There are fewer than 2^32 of them.

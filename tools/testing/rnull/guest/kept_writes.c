@@ -36,8 +36,7 @@ static const char *path;
 static useconds_t rest;
 static struct thread threads[THREADS];
 static atomic_long writes, errors, opened;
-static atomic_int is_open;
-static volatile sig_atomic_t stop;
+static atomic_int is_open, stop;
 
 static void on_signal(int number)
 {
