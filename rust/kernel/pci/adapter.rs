@@ -217,8 +217,9 @@ pub trait Driver: Sized + 'static {
 ///
 /// The work is done by a worker, which waits for the lock of the device. It is not done once the
 /// driver was unbound, and the unbinding does not wait for it. So it may be asked for anywhere,
-/// also where a task that holds the lock waits for the caller. The driver has a workqueue of its
-/// own, so that there is a worker also while memory can be reclaimed only with the device.
+/// also where a task that holds the lock waits for the caller. Each device has a workqueue of its
+/// own, so that there is a worker also while memory can be reclaimed only with the device, and
+/// while the worker of another device waits for it.
 ///
 /// # Examples
 ///
@@ -244,7 +245,7 @@ pub struct LockedWork<T: Driver> {
     work: Work<Self>,
     dev: ARef<Device>,
     binding: UntilUnbind<Binding>,
-    queue: Arc<OwnedQueue>,
+    queue: OwnedQueue,
     _driver: PhantomData<fn(T)>,
     /// Last: keeps the module that contains the code of `T` until the worker is done.
     _pin: ModulePin,
@@ -274,7 +275,7 @@ impl<T: Driver> LockedWork<T> {
     /// # Safety
     ///
     /// `T` must be about to be bound to `dev`.
-    unsafe fn new(dev: &Device<Core<'_>>, queue: Arc<OwnedQueue>) -> Result<Arc<Self>> {
+    unsafe fn new(dev: &Device<Core<'_>>, name: &CStr) -> Result<Arc<Self>> {
         let binding = Arc::new(
             Binding {
                 is_bound: Atomic::new(true),
@@ -293,7 +294,7 @@ impl<T: Driver> LockedWork<T> {
                 work <- Work::new(WORK_NAME, static_lock_class!()),
                 dev: dev.into(),
                 binding,
-                queue,
+                queue: OwnedQueue::new(name)?,
                 _driver: PhantomData,
                 _pin: ModulePin::new(this_module::<T::OwnerModule>())?,
             }? Error),
@@ -331,8 +332,6 @@ pub struct Adapter<T: Driver>(PhantomData<T>);
 #[repr(C)]
 pub struct Registered {
     driver: bindings::pci_driver,
-    /// For [`LockedWork`], while the driver is registered.
-    queue: Option<Arc<OwnedQueue>>,
     /// Keeps the module that C calls while the driver is registered.
     pin: Option<ModulePin>,
 }
@@ -342,7 +341,6 @@ impl Default for Registered {
     fn default() -> Self {
         Self {
             driver: pin_init::zeroed(),
-            queue: None,
             pin: None,
         }
     }
@@ -366,12 +364,10 @@ unsafe impl<T: Driver> driver::RegistrationOps for Adapter<T> {
         module: &'static ThisModule,
     ) -> Result {
         let pin = ModulePin::new(module)?;
-        let queue = Arc::new(OwnedQueue::new(name)?, GFP_KERNEL)?;
         // SAFETY: The helper may be called anywhere.
         let errors_are_locked = unsafe { bindings::pci_errors_are_locked() };
         // SAFETY: The structure is being initialised, so nothing else accesses it.
         let registered = unsafe { &mut *reg.get() };
-        registered.queue = Some(queue);
         registered.pin = Some(pin);
         let driver = &mut registered.driver;
         driver.name = name.as_char_ptr();
@@ -393,7 +389,6 @@ unsafe impl<T: Driver> driver::RegistrationOps for Adapter<T> {
         if result.is_err() {
             // SAFETY: C does not know the structure.
             let registered = unsafe { &mut *reg.get() };
-            registered.queue = None;
             registered.pin = None;
         }
         result
@@ -406,7 +401,6 @@ unsafe impl<T: Driver> driver::RegistrationOps for Adapter<T> {
         unsafe { bindings::pci_unregister_driver(driver) };
         // SAFETY: C does not know the structure any more.
         let registered = unsafe { &mut *reg.get() };
-        registered.queue = None;
         registered.pin = None;
     }
 }
@@ -502,12 +496,12 @@ impl<T: Driver> Adapter<T> {
             }
             // SAFETY: By the safety requirements, the device is valid.
             let driver = unsafe { (*raw).driver };
-            // SAFETY: C is about to bind this driver, which is the first field of a structure that
-            // does not change while the driver is registered.
-            let registered = unsafe { &*driver.cast::<Registered>() };
-            let queue = registered.queue.clone().ok_or(ENODEV)?;
+            // SAFETY: C is about to bind this driver.
+            let name = unsafe { (*driver).name };
+            // SAFETY: `register` has set the name.
+            let name = unsafe { CStr::from_char_ptr(name) };
             // SAFETY: By the safety requirements.
-            let work = unsafe { LockedWork::new(dev, queue) }?;
+            let work = unsafe { LockedWork::new(dev, name) }?;
             if let Err(error) = dev.as_ref().set_drvdata(T::probe(dev, info, work)) {
                 bus_master::clear(dev);
                 return Err(error);
