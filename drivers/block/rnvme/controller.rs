@@ -203,9 +203,10 @@ impl Controller {
             limits,
             version: self.link.registers.version()?,
         })?;
-        namespaces.scan();
         self.events.set_namespaces(Some(namespaces.clone()));
+        // Before the first disk, so that no command is executed beside its I/O.
         self.target.set_namespaces(Some(namespaces.clone()));
+        namespaces.scan();
         self.namespaces = Some(namespaces);
         Ok(())
     }

@@ -80,6 +80,12 @@ impl Effects {
             this.io[opcode] = word(256 + opcode);
         }
         this.admin[usize::from(admin_op::FORMAT)] |= NAMESPACE;
+        for opcode in [
+            admin_op::NAMESPACE_MANAGEMENT,
+            admin_op::NAMESPACE_ATTACHMENT,
+        ] {
+            this.admin[usize::from(opcode)] |= INVENTORY;
+        }
         this.admin[usize::from(admin_op::SANITIZE)] |= EXCLUSIVE;
         for opcode in [op::WRITE, op::WRITE_ZEROES, op::WRITE_UNCORRECTABLE] {
             this.io[usize::from(opcode)] |= BLOCKS;
@@ -88,19 +94,19 @@ impl Effects {
     }
 
     /// Returns whether an administrative command may change what the blocks of a namespace are, or
-    /// may not be executed beside I/O.
+    /// which namespaces there are, or may not be executed beside I/O.
     ///
     /// The driver has no I/O in progress meanwhile. That for blocks of another size would have the
     /// controller use more memory than it was given.
     pub(crate) fn excludes_io(&self, command: &UserCommand) -> bool {
-        self.admin[usize::from(command.opcode)] & (NAMESPACE | EXCLUSIVE) != 0
+        self.admin[usize::from(command.opcode)] & (NAMESPACE | INVENTORY | EXCLUSIVE) != 0
     }
 
     /// Returns what is to be done after an administrative command.
     pub(crate) fn aftermath(&self, command: &UserCommand) -> Aftermath {
         let effects = self.admin[usize::from(command.opcode)];
         Aftermath {
-            scan: effects & (NAMESPACE | INVENTORY) != 0,
+            scan: effects & (NAMESPACE | INVENTORY | EXCLUSIVE) != 0,
             tell: effects & CONTROLLER != 0,
         }
     }

@@ -75,6 +75,10 @@ use kernel::{
     prelude::*,
     str::CString,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         rcu,
         static_lock_class,
         Arc,
@@ -112,6 +116,8 @@ pub(crate) struct Shared {
 pub(crate) struct Namespace {
     pub(crate) shared: Arc<Shared>,
     pub(crate) nsid: u32,
+    /// That number, which commands have; or 0, which is that of no namespace.
+    pub(crate) addressed: Atomic<u32>,
     /// The size of a block as a power of two, in sectors.
     pub(crate) block_shift: u32,
     /// Whether Write Zeroes may deallocate blocks, as these read as zeros then.
@@ -122,6 +128,18 @@ pub(crate) struct Namespace {
 }
 
 impl Namespace {
+    /// Has the controller refuse all commands from now on: they are made for blocks that the
+    /// namespace does not have any more, and would move more than their memory.
+    pub(crate) fn forget(&self) {
+        self.addressed.store(0, Relaxed);
+    }
+
+    /// Returns the number of the namespace for a command.
+    #[inline]
+    fn addressed(&self) -> u32 {
+        self.addressed.load(Relaxed)
+    }
+
     /// Returns the blocks that consist of these sectors.
     #[inline]
     fn blocks(&self, first: Sector, len: Sectors) -> Blocks {
@@ -272,6 +290,11 @@ fn failed(rq: StartedRequest<Io>, status: CommandStatus) {
     let Some(failure) = status.failure() else {
         return rq.end(Ok(()));
     };
+    if rq.queue_data().addressed() == 0 {
+        // It was not sent to a namespace, as that has changed.
+        rq.data().clear();
+        return rq.end(Err(BlkStatus::IOERR));
+    }
     if !status.is_final() && count_retry(&rq) {
         let delays = rq.queue_data().shared.retry_delays;
         return match status
@@ -354,7 +377,7 @@ fn put<'q>(
         Err((rq, None)) => return put_with_list(rq, submission, command, hw, guard),
     };
     room.put(InFlightIo { rq, list: None }, |cid| {
-        command.entry(cid, namespace.nsid, data)
+        command.entry(cid, namespace.addressed(), data)
     });
     Ok(())
 }
@@ -372,7 +395,7 @@ fn put_without_memory<'q>(
     };
     let rq = rq.start().map_nothing();
     room.put(InFlightIo { rq, list: None }, |cid| {
-        command.entry(cid, hw.queue_data().nsid, DataPointer::default())
+        command.entry(cid, hw.queue_data().addressed(), DataPointer::default())
     });
     Ok(())
 }
@@ -408,7 +431,7 @@ fn put_with_list<'q>(
     let mapped = map_with_list(rq, &namespace.shared.pools, is_sgl, None, guard);
     let (rq, data, list) = mapped.map_err(|(rq, status)| reject(rq, status))?;
     room.put(InFlightIo { rq, list }, |cid| {
-        command.entry(cid, namespace.nsid, data)
+        command.entry(cid, namespace.addressed(), data)
     });
     Ok(())
 }
@@ -458,6 +481,9 @@ fn put_of_user<'q>(
     let Some(command) = rq.data().user.lock().command else {
         return Err(rq.reject(BlkStatus::NOTSUPP));
     };
+    if command.nsid != namespace.addressed() {
+        return Err(rq.reject(BlkStatus::IOERR));
+    }
     let pools = &namespace.shared.pools;
     let bounds = match command.io_moves(namespace.block_shift + 9) {
         Moves::AtMost(_) => None,
@@ -521,7 +547,9 @@ fn put_discard<'q>(
         list,
     };
     let command = IoCommand::deallocate(count);
-    room.put(in_flight, |cid| command.entry(cid, namespace.nsid, data));
+    room.put(in_flight, |cid| {
+        command.entry(cid, namespace.addressed(), data)
+    });
     Ok(())
 }
 

@@ -12,6 +12,7 @@
 
 use super::{
     admin::AdminQueue,
+    budget::Budget,
     effects::{
         Effects,
         Opened,
@@ -24,7 +25,8 @@ use super::{
     },
     link::{
         Link,
-        State, //
+        State,
+        RESET_LIMIT, //
     },
     namespaces::Namespaces,
     params,
@@ -98,6 +100,10 @@ const IO64_CMD: u32 = _IOWR::<[u8; COMMAND64_SIZE]>(TYPE, 0x48);
 pub(crate) struct Target {
     admin: Arc<AdminQueue>,
     link: Arc<Link>,
+    /// Held by a command that excludes I/O. Others wait for it before they have a request, of which
+    /// there are few, and which a reset needs, too.
+    #[pin]
+    exclusive: Mutex<()>,
     #[pin]
     known: Mutex<Known>,
 }
@@ -122,6 +128,7 @@ impl Target {
             pin_init!(Self {
                 admin,
                 link,
+                exclusive <- new_mutex!(()),
                 known <- new_mutex!(known),
             }),
             GFP_KERNEL,
@@ -228,7 +235,7 @@ impl Target {
             "a user resets the controller\n"
         );
         self.link.reset()?;
-        let state = self.link.wait_for_reset()?;
+        let state = self.link.wait_for_reset(&Budget::killable(RESET_LIMIT))?;
         if state == State::Live {
             Ok(())
         } else {
@@ -248,13 +255,16 @@ impl Target {
         check(Effects::admin_permission(&command))?;
         let memory = user.memory(caller, command.admin_moves(), max_transfer)?;
         let time = user.time(params::admin_timeout());
-        let rq = self.admin.request_of_user(command, time)?;
-        let namespaces = self.namespaces();
         let excludes_io = effects.excludes_io(&command);
+        let _exclusive = excludes_io.then(|| self.exclusive.lock());
+        let namespaces = self.namespaces();
         let begin = || match &namespaces {
-            Some(namespaces) if excludes_io => namespaces.freeze().map(Some),
-            _ => Ok(None),
+            _ if !excludes_io => Ok(None),
+            Some(namespaces) => namespaces.freeze().map(Some),
+            // The disks are being made, or removed.
+            None => Err(ENODEV),
         };
+        let rq = self.admin.request_of_user(command, time)?;
         let result = execute(rq, memory, time, begin, |rq| {
             let exchange = rq.data().lock();
             (exchange.completion, exchange.is_cancelled)

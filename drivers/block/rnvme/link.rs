@@ -89,7 +89,7 @@ impl Inner {
 }
 
 /// How long a reset may take that a task waits for.
-const RESET_LIMIT: Delta = Delta::from_secs(300);
+pub(crate) const RESET_LIMIT: Delta = Delta::from_secs(300);
 
 /// How often to look whether it is over.
 const RESET_INTERVAL: Delta = Delta::from_millis(10);
@@ -271,15 +271,10 @@ impl Link {
     ///
     /// # Errors
     ///
-    /// `ETIMEDOUT` if that takes longer than a reset may; `EINTR` if the task is killed.
-    pub(crate) fn wait_for_reset(&self) -> Result<State> {
+    /// `ETIMEDOUT` if the budget is over; `EINTR` if it is killable, and the task is killed.
+    pub(crate) fn wait_for_reset(&self, budget: &Budget) -> Result<State> {
         let is_over = |state: &State| matches!(state, State::Live | State::Dead);
-        Budget::killable(RESET_LIMIT).wait(
-            RESET_LIMIT,
-            RESET_INTERVAL,
-            || Ok(self.state()),
-            is_over,
-        )
+        budget.wait(RESET_LIMIT, RESET_INTERVAL, || Ok(self.state()), is_over)
     }
 
     /// Stops the controller, and cancels its commands.

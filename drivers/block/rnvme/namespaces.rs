@@ -7,6 +7,7 @@
 
 use super::{
     admin::AdminQueue,
+    budget::Budget,
     command::{
         Identify,
         MAX_DEALLOCATE_RANGES, //
@@ -34,7 +35,8 @@ use super::{
     },
     link::{
         Link,
-        State, //
+        State,
+        RESET_LIMIT, //
     },
     names,
     prp,
@@ -65,6 +67,7 @@ use kernel::{
     prelude::*,
     str::CString,
     sync::{
+        atomic::Atomic,
         static_lock_class,
         Arc,
         Mutex,
@@ -100,30 +103,43 @@ struct Entry {
     /// The number in the name of the disk.
     number: u32,
     found: namespace::Namespace,
-    /// That format is still the namespace's; if not, the disk is dead.
-    has_format: bool,
+    /// The namespace may have another format, so no command of the disk reaches it any more.
+    is_stale: bool,
     identifiers: Identifiers,
     disk: GenDisk<Io>,
+}
+
+impl Entry {
+    fn forget_if(&mut self, is_stale: bool) {
+        if is_stale {
+            self.is_stale = true;
+            self.disk.queue_data().forget();
+        }
+    }
 }
 
 /// The disks of a controller, which accept no I/O until this is dropped.
 pub(crate) struct FrozenDisks<'a> {
     namespaces: &'a Namespaces,
     disks: KVec<Frozen>,
-    /// Last.
+    /// Last: no disk is made before.
     _changes: MutexGuard<'a, ()>,
 }
 
 impl Drop for FrozenDisks<'_> {
     fn drop(&mut self) {
-        self.namespaces.mark_changed();
+        self.namespaces.forget_changed();
     }
 }
 
 /// The disks of a controller.
 #[pin_data]
 pub(crate) struct Namespaces {
-    /// Held while disks are made, and while a command changes namespaces. Before `entries`.
+    /// Held while the worker makes and removes disks. The first of these locks.
+    #[pin]
+    updates: Mutex<()>,
+    /// Held while disks are made, and while a command changes namespaces. Tasks that access a disk
+    /// wait for it, so no disk is removed by a task that holds it. Before `entries`.
     #[pin]
     changes: Mutex<()>,
     /// [`None`] when there are to be no disks any more.
@@ -154,6 +170,7 @@ impl Namespaces {
     pub(crate) fn new(source: Source) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
+                updates <- new_mutex!(()),
                 changes <- new_mutex!(()),
                 entries <- new_mutex!(Some(KVec::new())),
                 work <- new_work!("Namespaces::work"),
@@ -180,60 +197,79 @@ impl Namespaces {
     /// Waits for the requests, and for a worker that makes disks. The controller was retired
     /// before, so what does not end in time fails.
     pub(crate) fn remove(&self) {
+        let _updates = self.updates.lock();
+        let changes = self.changes.lock();
         let entries = self.entries.lock().take();
+        drop(changes);
         drop(entries);
     }
 
     /// Has no I/O in progress on any disk until what this returns is dropped. Waits for that in
-    /// progress.
+    /// progress, also for commands of users.
     ///
-    /// Disks of namespaces that have another format then are dead: I/O made for the old one never
-    /// reaches the controller.
+    /// No I/O that was made for another format reaches a namespace after that.
+    ///
+    /// # Errors
+    ///
+    /// `ENODEV` if the disks are being removed.
     pub(crate) fn freeze(&self) -> Result<FrozenDisks<'_>> {
-        let mut frozen = FrozenDisks {
+        let changes = self.changes.lock();
+        // To reclaim memory may need a disk that is frozen.
+        let disks = memalloc_noio(|| self.freeze_start())?;
+        let frozen = FrozenDisks {
             namespaces: self,
-            disks: KVec::new(),
-            _changes: self.changes.lock(),
+            disks,
+            _changes: changes,
         };
-        for entry in self.entries.lock().iter().flatten() {
-            match entry.disk.freeze_start() {
-                Ok(disk) => frozen.disks.push(disk, GFP_KERNEL)?,
-                // It is dead: it was frozen then, or the controller is not used any more.
-                Err(ENODEV) => (),
-                Err(error) => return Err(error),
-            }
-        }
         frozen.disks.iter().try_for_each(Frozen::wait)?;
         Ok(frozen)
     }
 
-    /// Marks the disks as dead whose namespaces have another format than before, or might have.
-    fn mark_changed(&self) {
-        for _ in 0..ATTEMPTS {
-            // A reset may have interrupted the command, or the questions.
-            let _ = self.link().wait_for_reset();
-            if self.have_formats() {
-                break;
+    fn freeze_start(&self) -> Result<KVec<Frozen>> {
+        let mut disks = KVec::new();
+        for entry in self.entries.lock().as_ref().ok_or(ENODEV)? {
+            match entry.disk.freeze_start() {
+                Ok(disk) => disks.push(disk, GFP_KERNEL)?,
+                // It is dead: the controller is not used any more.
+                Err(ENODEV) => (),
+                Err(error) => return Err(error),
             }
         }
-        for entry in self.entries.lock().iter_mut().flatten() {
-            if !entry.has_format {
-                let _ = entry.disk.mark_dead();
+        Ok(disks)
+    }
+
+    /// Takes the namespaces away from disks for which they have another format than before, or
+    /// might have.
+    ///
+    /// The disks are not marked as dead here: a file system may then wait for I/O of another disk
+    /// that is frozen.
+    fn forget_changed(&self) {
+        for attempt in 1..=ATTEMPTS {
+            // A reset may have interrupted the command, or the questions.
+            let budget = Budget::uninterrupted(RESET_LIMIT);
+            let _ = self.link().wait_for_reset(&budget);
+            if self.try_forget_changed(attempt == ATTEMPTS) {
+                break;
             }
         }
     }
 
-    /// Asks for the format of each namespace. Returns whether there was an answer for all.
-    fn have_formats(&self) -> bool {
+    /// Asks for the format of each namespace. Returns whether there was an answer for all; without
+    /// one, a namespace is taken away if there is to be no doubt.
+    fn try_forget_changed(&self, no_doubt: bool) -> bool {
         let mut is_sure = true;
         for entry in self.entries.lock().iter_mut().flatten() {
             // To reclaim memory may need a disk that is frozen.
-            let answer = memalloc_noio(|| self.ask(Identify::Namespace(entry.nsid)));
-            is_sure &= answer.is_ok();
+            let answer = memalloc_noio(|| self.ask_anyway(Identify::Namespace(entry.nsid)));
             let answer = answer.ok().flatten();
-            let found = answer.as_ref().and_then(|answer| answer.first_chunk());
-            let found = found.and_then(|answer| namespace::Namespace::parse(answer).ok());
-            entry.has_format = found.is_some_and(|it| entry.found.differs_in_capacity_only(&it));
+            let Some(answer) = answer.as_ref().and_then(|answer| answer.first_chunk()) else {
+                is_sure = false;
+                entry.forget_if(no_doubt);
+                continue;
+            };
+            let found = namespace::Namespace::parse(answer).ok();
+            let is_same = found.is_some_and(|it| entry.found.differs_in_capacity_only(&it));
+            entry.forget_if(!is_same);
         }
         is_sure
     }
@@ -262,6 +298,11 @@ impl Namespaces {
         if self.link().state() == State::Dead {
             return Err(ENODEV);
         }
+        self.ask_anyway(what)
+    }
+
+    /// Does that also for a controller that is about to be stopped.
+    fn ask_anyway(&self, what: Identify) -> Result<Option<KVVec<u8>>> {
         let (completion, answer) = self.source.admin.identify(what)?;
         if !completion.status().is_success() {
             let code = completion.status().code();
@@ -278,6 +319,25 @@ impl Namespaces {
 
     /// Makes the disks those of the namespaces that there are now.
     fn update(&self) -> Result {
+        let _updates = self.updates.lock();
+        // The second time makes what replaces disks. A controller that lies may have more replaced.
+        for _ in 0..2 {
+            let mut gone = KVec::new();
+            let result = self.update_once(&mut gone);
+            let is_done = gone.is_empty();
+            // Waits for tasks that access these disks, which may wait for the locks.
+            drop(gone);
+            result?;
+            if is_done {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Does that, but leaves it to the caller to drop the disks that are gone, and then to make
+    /// those that replace some.
+    fn update_once(&self, gone: &mut KVec<Entry>) -> Result {
         let _changes = self.changes.lock();
         let mut guard = self.entries.lock();
         let Some(entries) = &mut *guard else {
@@ -286,7 +346,7 @@ impl Namespaces {
         let mut present = KVec::new();
         let result = self.list(|nsid| {
             present.push(nsid, GFP_KERNEL)?;
-            self.update_namespace(entries, nsid)
+            self.update_namespace(entries, nsid, gone)
         });
         // After an error, it is not known which are gone.
         result?;
@@ -298,7 +358,7 @@ impl Namespaces {
             }
             let dev = self.link().registers.device();
             dev_info!(dev, "namespace {} is gone\n", entry.nsid);
-            remove(entries, at);
+            remove(entries, at, gone)?;
         }
         Ok(())
     }
@@ -323,9 +383,14 @@ impl Namespaces {
         (list.after() + 1..=last).try_for_each(visit)
     }
 
-    /// Makes a disk of a namespace, or changes its capacity. A namespace that is not usable has no
-    /// disk.
-    fn update_namespace(&self, entries: &mut KVec<Entry>, nsid: u32) -> Result {
+    /// Makes a disk of a namespace, or changes its capacity, or removes the disk that has to be
+    /// replaced. A namespace that is not usable has no disk.
+    fn update_namespace(
+        &self,
+        entries: &mut KVec<Entry>,
+        nsid: u32,
+        gone: &mut KVec<Entry>,
+    ) -> Result {
         let dev = self.link().registers.device();
         let old = entries.iter().position(|entry| entry.nsid == nsid);
         let Some(answer) = self.ask(Identify::Namespace(nsid))? else {
@@ -339,7 +404,7 @@ impl Namespaces {
                     dev_info!(dev, "namespace {nsid} is not usable: {reason}\n");
                 }
                 if let Some(old) = old {
-                    remove(entries, old);
+                    remove(entries, old, gone)?;
                 }
                 return Ok(());
             }
@@ -349,8 +414,7 @@ impl Namespaces {
             let entry = &mut entries[at];
             if entry.identifiers != identifiers {
                 dev_info!(dev, "namespace {nsid} is another one now\n");
-                remove(entries, at);
-            } else if entry.has_format && entry.found.differs_in_capacity_only(&found) {
+            } else if !entry.is_stale && entry.found.differs_in_capacity_only(&found) {
                 if entry.found.sectors != found.sectors {
                     dev_info!(dev, "namespace {nsid} has {} sectors now\n", found.sectors);
                     entry.disk.set_capacity(Sectors(found.sectors))?;
@@ -359,8 +423,8 @@ impl Namespaces {
                 return Ok(());
             } else {
                 dev_info!(dev, "namespace {nsid} has another format now\n");
-                remove(entries, at);
             }
+            return remove(entries, at, gone);
         }
         dev_info!(
             dev,
@@ -427,6 +491,7 @@ impl Namespaces {
         let data = Namespace {
             shared: shared.clone(),
             nsid,
+            addressed: Atomic::new(nsid),
             block_shift: found.block_shift - 9,
             zeroes_may_deallocate: found.discard_zeroes && found.zeroes_may_discard,
             wwid: disk_files::worldwide_name(identity, nsid, &ids)?,
@@ -458,7 +523,7 @@ impl Namespaces {
             nsid,
             number,
             found,
-            has_format: true,
+            is_stale: false,
             identifiers: ids,
             disk,
         })
@@ -469,11 +534,12 @@ impl Namespaces {
 const ATTEMPTS: usize = 3;
 
 /// Removes a disk, of which nothing is written back: its blocks are not those of before.
-fn remove(entries: &mut KVec<Entry>, at: usize) {
-    if let Some(entry) = entries.get(at) {
-        let _ = entry.disk.mark_dead();
-    }
-    drop(entries.remove(at));
+fn remove(entries: &mut KVec<Entry>, at: usize, gone: &mut KVec<Entry>) -> Result {
+    gone.reserve(1, GFP_KERNEL)?;
+    let entry = entries.remove(at).map_err(|_| EINVAL)?;
+    let _ = entry.disk.mark_dead();
+    gone.push(entry, GFP_KERNEL)?;
+    Ok(())
 }
 
 /// Returns the limits of a namespace.

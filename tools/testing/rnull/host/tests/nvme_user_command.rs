@@ -245,7 +245,13 @@ fn format_and_namespaces_are_looked_for_again() {
         opcode,
         ..UserCommand::default()
     };
-    assert!(effects.aftermath(&of(0x80)).scan && !effects.aftermath(&of(0x84)).scan);
+    assert!(effects.aftermath(&of(0x80)).scan && effects.aftermath(&of(0x84)).scan);
+    // Format, Sanitize, Namespace Management and Attachment, whatever the log says.
+    for opcode in 0..=255 {
+        let excludes_io = matches!(opcode, 0x80 | 0x84 | 0x0d | 0x15);
+        let by_itself = Effects::parse(None).excludes_io(&of(opcode));
+        assert_eq!(by_itself, excludes_io, "{opcode:#x}");
+    }
     assert!(!effects.aftermath(&of(0x06)).scan);
     let mut log = [0; 4096];
     // Namespace Attachment changes which namespaces there are; 0x86 changes the controller.
