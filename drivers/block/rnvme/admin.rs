@@ -13,10 +13,7 @@ use super::{
         Link,
         State, //
     },
-    lists::{
-        words_of_pages,
-        Pools, //
-    },
+    lists::Pools,
     params,
     prp::{
         self,
@@ -232,8 +229,8 @@ impl Operations for Admin {
             _ => None,
         };
         // A command that aborts another one has no memory, so this does not fail for it.
-        let words = words_of_pages(rq.bytes());
-        let mut memory = Builder::new(data.pools.bounded_list(words, bounds.as_ref()));
+        let list = data.pools.list_of_pages(rq.bytes(), bounds.as_ref());
+        let mut memory = Builder::new(list);
         let rq = rq
             .map_and_start(&guard, |address, len| memory.add(address, len))
             .map_err(|(rq, status)| rq.reject(status))?;

@@ -20,8 +20,9 @@ pub(crate) trait List {
     /// What is wrong if there is no memory for the list.
     type Error;
 
-    /// Returns the address of the list, which begins to exist.
-    fn begin(&mut self) -> Result<u64, Self::Error>;
+    /// Returns the address of the list, which begins to exist. The memory of the command begins at
+    /// `first`.
+    fn begin(&mut self, first: u64) -> Result<u64, Self::Error>;
 
     /// Adds a word; false if there is no room, as in a list that has not begun, that was closed, or
     /// whose page is full.

@@ -19,7 +19,6 @@ use super::{
     },
     lists::{
         self,
-        words_of_pages,
         Pools, //
     },
     params,
@@ -456,8 +455,7 @@ fn map_with_list<'q>(
         let (data, list) = memory.finish();
         Ok((rq, data, list.into_memory()))
     } else {
-        let words = words_of_pages(rq.bytes());
-        let mut memory = prp::Builder::new(pools.bounded_list(words, bounds));
+        let mut memory = prp::Builder::new(pools.list_of_pages(rq.bytes(), bounds));
         let rq = rq.map_and_start(guard, |address, len| memory.add(address, len))?;
         let (data, list) = memory.finish();
         Ok((rq, data, list.into_memory()))

@@ -12,6 +12,7 @@ use super::{
         List, //
     },
     prp::{
+        fills_list,
         LIST_ENTRIES,
         PAGE_SIZE, //
     },
@@ -57,19 +58,25 @@ impl Pools {
     /// words.
     #[inline]
     pub(crate) fn list(&self, words: usize) -> PooledList<'_> {
-        self.bounded_list(words, None)
-    }
-
-    /// Does that for a command of which it is not known how much it moves: what follows the words
-    /// of the list is the address of a page that nothing else uses.
-    #[inline]
-    pub(crate) fn bounded_list(&self, words: usize, bounds: Option<&Guard>) -> PooledList<'_> {
         PooledList {
             pools: self,
             words,
-            filling: bounds.map(|page| page.0.address()),
+            bounds: None,
             last: DmaWriter::default(),
             before: None,
+        }
+    }
+
+    /// Returns a list of the pages of so many bytes. If it has a guard, what follows its words is
+    /// the address of that page.
+    #[inline]
+    pub(crate) fn list_of_pages(&self, bytes: u32, guard: Option<&Guard>) -> PooledList<'_> {
+        PooledList {
+            bounds: guard.map(|page| Bounds {
+                page: page.0.address(),
+                bytes,
+            }),
+            ..self.list(words_of_pages(bytes))
         }
     }
 
@@ -148,12 +155,19 @@ impl Guard {
     }
 }
 
+/// What a list needs to know whose command may move more than it was given memory for.
+struct Bounds {
+    /// The address of the guard.
+    page: u64,
+    /// How much memory there is.
+    bytes: u32,
+}
+
 /// A list that is taken from the pools when it is needed.
 pub(crate) struct PooledList<'a> {
     pools: &'a Pools,
     words: usize,
-    /// What follows the words, up to the end of each page.
-    filling: Option<u64>,
+    bounds: Option<Bounds>,
     /// The block that is written to.
     last: DmaWriter<u64>,
     /// Those before it.
@@ -174,14 +188,14 @@ impl PooledList<'_> {
     /// Returns whether the list is a short one.
     #[inline]
     fn is_short(&self) -> bool {
-        self.words <= SHORT_WORDS && self.filling.is_none()
+        self.words <= SHORT_WORDS && self.bounds.is_none()
     }
 
-    /// Takes a page, which is filled if it has to be.
+    /// Takes a page, which leads to the guard if there is one.
     fn page(&self) -> Result<DmaBlock<u64>, BlkStatus> {
         let mut page = self.pools.pages.take().ok_or(BlkStatus::RESOURCE)?;
-        if let Some(filling) = self.filling {
-            page.write_all(0, core::iter::repeat_n(filling.to_le(), PAGE_WORDS))
+        if let Some(bounds) = &self.bounds {
+            page.write_all(0, core::iter::repeat_n(bounds.page.to_le(), PAGE_WORDS))
                 .map_err(|_| BlkStatus::IOERR)?;
         }
         Ok(page)
@@ -191,7 +205,12 @@ impl PooledList<'_> {
 impl List for PooledList<'_> {
     type Error = BlkStatus;
 
-    fn begin(&mut self) -> Result<u64, BlkStatus> {
+    fn begin(&mut self, first: u64) -> Result<u64, BlkStatus> {
+        let is_full = |bounds: &Bounds| fills_list(first, bounds.bytes);
+        if self.bounds.as_ref().is_some_and(is_full) {
+            // There is no place for the address of the guard.
+            return Err(BlkStatus::INVAL);
+        }
         let block = if self.is_short() {
             self.pools.short.take().ok_or(BlkStatus::RESOURCE)?
         } else {
@@ -236,7 +255,7 @@ impl List for PooledList<'_> {
 
 /// Returns how many words a list of the pages of so many bytes has at most.
 #[inline]
-pub(crate) fn words_of_pages(bytes: u32) -> usize {
+fn words_of_pages(bytes: u32) -> usize {
     // One page more, as the first and the last may be parts of pages; but the first is in no list.
     u64::from(bytes).div_ceil(PAGE_SIZE) as usize
 }

@@ -44,6 +44,18 @@ pub(crate) fn without_list(address: u64, bytes: u32) -> Option<DataPointer> {
     })
 }
 
+/// Returns whether the list of so many bytes, the first of which has this address, fills its last
+/// page.
+///
+/// The last entry of such a page leads to memory. A controller that moves more than there is takes
+/// that entry for the address of another page of the list.
+pub(crate) fn fills_list(address: u64, bytes: u32) -> bool {
+    let pages = (address % PAGE_SIZE + u64::from(bytes)).div_ceil(PAGE_SIZE);
+    let lists = LIST_ENTRIES as u64 - 1;
+    // The first page is in no list. Each page of a list but the last has an entry less for memory.
+    pages > 2 && (pages - 1) % lists == 1
+}
+
 /// The entries of a command whose memory is added range by range.
 pub(crate) struct Builder<L> {
     first: u64,
@@ -123,7 +135,8 @@ impl<L: List> Builder<L> {
                 return Ok(());
             }
             (_, 0) => {
-                let second = replace(&mut self.second, self.list.begin()?);
+                let list = self.list.begin(self.first)?;
+                let second = replace(&mut self.second, list);
                 self.lists = 1;
                 if !self.list.push(second) {
                     return Err(self.list.unfit());

@@ -70,7 +70,8 @@ impl<L: List> Builder<L> {
                 true
             }
             1 => {
-                let first = replace(&mut self.data.first, self.list.begin()?);
+                let list = self.list.begin(self.data.first)?;
+                let first = replace(&mut self.data.first, list);
                 self.push(first, self.data.second) && self.push(block.first, block.second)
             }
             _ => self.push(block.first, block.second),

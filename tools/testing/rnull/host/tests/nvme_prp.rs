@@ -33,6 +33,8 @@ enum Wrong {
 struct Memory {
     pages: Vec<Vec<u64>>,
     most: usize,
+    /// The address of the first byte, as the list was told.
+    first: u64,
     is_closed: bool,
 }
 
@@ -41,6 +43,7 @@ impl Memory {
         Self {
             pages: Vec::new(),
             most: MAX_LISTS,
+            first: 0,
             is_closed: false,
         }
     }
@@ -57,7 +60,8 @@ impl Memory {
 impl List for Memory {
     type Error = Wrong;
 
-    fn begin(&mut self) -> Result<u64, Wrong> {
+    fn begin(&mut self, first: u64) -> Result<u64, Wrong> {
+        self.first = first;
         assert!(self.pages.is_empty(), "a command has one list");
         self.add()
     }
@@ -162,6 +166,12 @@ proptest! {
         } else {
             prop_assert_eq!(added, Ok(()));
             let (data, list) = builder.finish();
+            let has_list = !list.pages.is_empty();
+            prop_assert_eq!(list.first, if has_list { all[0] } else { 0 });
+            // Pages are counted, not where they are.
+            let len = ranges.iter().map(|range| range.1).sum();
+            let is_full = list.pages.last().is_some_and(|page| page.len() == LIST_ENTRIES);
+            prop_assert_eq!(fills_list(all[0], len), is_full);
             prop_assert_eq!(found(data, &list, all.len()), all);
         }
     }
@@ -201,6 +211,18 @@ fn the_longest_transfer_fits_wherever_it_begins() {
         builder.add(1 << 20 | 4, MAX_BYTES + 4096),
         Err(Wrong::Unfit)
     );
+}
+
+#[test]
+fn a_list_is_full_with_the_last_entry_of_its_last_page() {
+    let full = |page: u64, bytes: u64| fills_list(page, bytes as u32);
+    for (pages, is_full) in [(2, false), (512, false), (513, true), (514, false)] {
+        assert_eq!(full(0, pages * PAGE_SIZE), is_full);
+        assert_eq!(full(4, pages * PAGE_SIZE - 4), is_full);
+    }
+    assert!(full(4, 512 * PAGE_SIZE));
+    assert!(full(0, 512 * PAGE_SIZE + 1));
+    assert!(full(0, (513 + 511) * PAGE_SIZE));
 }
 
 #[test]

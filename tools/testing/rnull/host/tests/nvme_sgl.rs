@@ -37,7 +37,7 @@ impl Memory {
 impl List for Memory {
     type Error = &'static str;
 
-    fn begin(&mut self) -> Result<u64, &'static str> {
+    fn begin(&mut self, _: u64) -> Result<u64, &'static str> {
         assert!(self.words.is_empty(), "a command has one list");
         self.room = self.most;
         (self.room > 0).then_some(LIST).ok_or("no memory")
