@@ -130,6 +130,19 @@ impl<T: Send + 'static> LateDrop<T> {
 }
 
 impl<T: Send + 'static> LateDrop<T> {
+    /// Drops the value here, and in a work item only if the caller certainly cannot sleep.
+    ///
+    /// The drop waits for no I/O.
+    pub(crate) fn drop_here(self) {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: By the type invariant, `inner` is valid. It is not used again.
+        let inner = unsafe { ManuallyDrop::take(&mut this.inner) };
+        match check_may_sleep() {
+            Ok(()) => inner.finish(),
+            Err(_) => inner.finish_in_worker(),
+        }
+    }
+
     /// Drops the value in a work item, also where the caller could wait: the drop may wait for the
     /// caller.
     pub(crate) fn drop_in_worker(self) {

@@ -129,6 +129,7 @@ pub(crate) struct FrozenDisks<'a> {
 impl Drop for FrozenDisks<'_> {
     fn drop(&mut self) {
         self.namespaces.forget_changed();
+        self.disks.drain_all().for_each(Frozen::unfreeze);
     }
 }
 

@@ -24,6 +24,9 @@ use core::ptr::NonNull;
 /// be dropped by any task, in any context, and outlive the disk. If it is leaked, I/O waits until
 /// the disk is dead or removed.
 ///
+/// If the kernel cannot tell that the caller may sleep, as without `CONFIG_PREEMPT_COUNT`, a worker
+/// lets I/O in a little later; to start a worker may need memory. [`Self::unfreeze`] needs neither.
+///
 /// To drop the disk writes back what its block device has in memory, unless it is dead. So a task
 /// must drop this before it drops the disk, or call [`mark_dead`]. To reclaim memory may need I/O
 /// of the disk, so a task that keeps it frozen should allocate in a
@@ -45,7 +48,7 @@ use core::ptr::NonNull;
 ///     format()?;
 ///     // I/O that waits fails.
 ///     disk.mark_dead()?;
-///     drop(frozen);
+///     frozen.unfreeze();
 ///     Ok(())
 /// }
 /// ```
@@ -59,7 +62,9 @@ pub struct Frozen {
 /// # Invariants
 ///
 /// It owns a reference to the queue, and one count of its freeze depth.
-struct Queue(NonNull<bindings::request_queue>);
+struct Queue {
+    queue: NonNull<bindings::request_queue>,
+}
 
 // SAFETY: Any task may wait for a queue that is frozen, or unfreeze it.
 unsafe impl Send for Queue {}
@@ -69,7 +74,7 @@ unsafe impl Sync for Queue {}
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        let queue = self.0.as_ptr();
+        let queue = self.queue.as_ptr();
         // SAFETY: By the type invariant, the queue was frozen without an owner. The caller may
         // sleep, as this is in a `LateDrop`.
         unsafe { bindings::blk_mq_unfreeze_queue_non_owner(queue) };
@@ -89,17 +94,22 @@ impl Frozen {
     ///
     /// The queue is that of a disk that was added. The caller may sleep.
     pub(super) unsafe fn start(queue: NonNull<bindings::request_queue>) -> Result<Self> {
+        let freeze = || {
+            // SAFETY: By the safety requirement.
+            if !unsafe { bindings::blk_get_queue(queue.as_ptr()) } {
+                return Err(ENODEV);
+            }
+            // SAFETY: As above.
+            unsafe { bindings::blk_freeze_queue_start_non_owner(queue.as_ptr()) };
+            Ok(queue)
+        };
+        // To reclaim memory may need I/O of the disk, so there is memory before it is frozen.
+        //
+        // INVARIANT: The closure takes the reference and the count.
+        let queue = try_init!(Queue { queue: freeze()? }? Error);
         let pin = ModulePin::of_this_code()?;
-        // SAFETY: By the safety requirement.
-        if !unsafe { bindings::blk_get_queue(queue.as_ptr()) } {
-            return Err(ENODEV);
-        }
-        // SAFETY: As above.
-        unsafe { bindings::blk_freeze_queue_start_non_owner(queue.as_ptr()) };
-        // INVARIANT: The reference and the count were just taken.
-        let queue = Queue(queue);
         Ok(Self {
-            queue: LateDrop::new(pin, Ok(queue), GFP_KERNEL)?,
+            queue: LateDrop::new(pin, queue, GFP_KERNEL)?,
         })
     }
 
@@ -114,8 +124,16 @@ impl Frozen {
     pub fn wait(&self) -> Result {
         late_drop::check_may_wait()?;
         // SAFETY: By the type invariant of `Queue`. The caller may sleep, as checked.
-        unsafe { bindings::blk_mq_freeze_queue_wait(self.queue.0.as_ptr()) };
+        unsafe { bindings::blk_mq_freeze_queue_wait(self.queue.queue.as_ptr()) };
         Ok(())
+    }
+
+    /// Drops this without a worker, so that I/O is let in before this returns if nothing else keeps
+    /// the disk frozen.
+    ///
+    /// The caller can sleep; a worker does it if the caller certainly cannot.
+    pub fn unfreeze(self) {
+        self.queue.drop_here();
     }
 }
 

@@ -149,6 +149,22 @@ mod suite {
     }
 
     #[test]
+    fn a_task_lets_io_in_without_a_worker() -> Result {
+        let disk = disk(c"rust_test_unfreeze")?;
+        let frozen = disk.freeze_start()?;
+        memalloc_noio(|| frozen.unfreeze());
+        let here = accept(&disk);
+        let frozen = disk.freeze_start()?;
+        {
+            let _section = rcu::read_lock();
+            frozen.unfreeze();
+        }
+        assert!(here.is_ok());
+        assert!(accepts(&disk));
+        Ok(())
+    }
+
+    #[test]
     fn a_guard_outlives_its_disk() -> Result {
         let disk = disk(c"rust_test_freeze_gone")?;
         let frozen = disk.freeze_start()?;
