@@ -127,9 +127,7 @@ impl<T: Send + 'static> LateDrop<T> {
     pub(crate) fn as_mut(&mut self) -> Pin<&mut T> {
         self.inner.as_mut().project().value
     }
-}
 
-impl<T: Send + 'static> LateDrop<T> {
     /// Drops the value here, and in a work item only if the caller certainly cannot sleep.
     ///
     /// The drop waits for no I/O.
