@@ -34,8 +34,7 @@ __rust_helper bool rust_helper_badblocks_set(struct badblocks *bb, u64 at,
 
 /*
  * badblocks_clear() enables interrupts, which only the code that disabled them may do.
- * The patch "badblocks: leave interrupts as they are when clearing", in
- * patches/upstream/, fixes that.
+ * The patch "badblocks: leave interrupts as they are when clearing" fixes that.
  */
 __rust_helper int rust_helper_badblocks_clear(struct badblocks *bb, u64 at,
 					      u64 len)

@@ -52,7 +52,7 @@ static_assert((__force u32)BLK_FEAT_ZONED == 1u << 10);
  * be waiting for a grace period of tags_srcu. The error path does not wait for that:
  * cleanup_srcu_struct() warns, and leaves the structure as it is if the grace period is
  * not over. The caller frees the tag set then, so this function completes the cleanup,
- * until C waits: patches/upstream/blk-mq-tag-set-srcu.patch.
+ * until C waits: "blk-mq: wait for callbacks when a tag set cannot be allocated".
  */
 __rust_helper int rust_helper_blk_alloc_tag_set(struct blk_mq_tag_set *set)
 {
@@ -81,7 +81,7 @@ rust_helper_blk_batch_add(struct request *rq, struct io_comp_batch *batch)
 
 /*
  * Returns the number of references to a disk that was not added. A caller can wait
- * until they are put only with patches/upstream/block-put-disk-sync.patch.
+ * until they are put only with "block: add put_disk_sync()".
  */
 __rust_helper unsigned int
 rust_helper_blk_disk_references(struct gendisk *disk)
@@ -152,7 +152,7 @@ __rust_helper bool rust_helper_blk_owner_stays(struct module *owner)
  * Puts a reference to a disk, and returns true if that released the disk: the release
  * ends with putting the inode, after the last access to the operations. Returns false
  * if there is another reference to the disk, or temporarily one to the inode. With
- * patches/upstream/block-put-disk-sync.patch, the caller can wait for the release.
+ * "block: add put_disk_sync()", the caller can wait for the release.
  */
 __rust_helper bool rust_helper_blk_put_disk(struct gendisk *disk)
 {
@@ -264,9 +264,9 @@ __rust_helper void rust_helper_blk_run_queues(struct request_queue *q)
 
 /*
  * Like blk_mq_start_stopped_hw_queues(), but may be called for a disk that is being
- * removed; with patches/upstream/blk-mq-start-removed.patch, C's function may, too. The
- * caller ensures that the number of hardware queues does not change: while it does,
- * some are missing.
+ * removed; with "blk-mq: let stopped queues be started while their disk is removed", C's
+ * function may, too. The caller ensures that the number of hardware queues does not
+ * change: while it does, some are missing.
  */
 __rust_helper void rust_helper_blk_start_queues(struct request_queue *q)
 {
@@ -288,7 +288,7 @@ __rust_helper void rust_helper_blk_start_queues(struct request_queue *q)
 /*
  * The caller ensures that the number of hardware queues does not change, and that no
  * disk is added. C has no function that starts the queues of all disks of a tag set,
- * until patches/upstream/blk-mq-start-tagset.patch adds one.
+ * until "blk-mq: start the stopped queues of all disks of a tag set" adds one.
  */
 __rust_helper void rust_helper_blk_start_all_queues(struct blk_mq_tag_set *set)
 {
@@ -378,8 +378,8 @@ __rust_helper void rust_helper_blk_add_work(struct work_struct *work)
  * Adds a disk. The block layer opens the disk to scan for partitions, and the file is
  * closed when the task returns to user space. For a module that is being loaded, this
  * may be after loading has failed and the module was freed. A work item therefore adds
- * the disk in that case, and flush_delayed_fput() closes the file. With
- * patches/upstream/block-scan-close.patch, the block layer closes the file at once.
+ * the disk in that case, and flush_delayed_fput() closes the file. With "block: close
+ * the disk at once after looking for partitions", the block layer closes the file at once.
  */
 __rust_helper int
 rust_helper_blk_add_disk(struct device *parent, struct gendisk *disk,

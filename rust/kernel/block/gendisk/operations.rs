@@ -9,7 +9,8 @@
 //! disk open. There are three exceptions: a page of swap whose I/O completes before `submit_bio`
 //! has returned, while swapping is turned off; a work item that such a task queues for a hardware
 //! queue; and the worker that submits the writes that wait for other writes to their zone. Only
-//! `patches/upstream/blk-mq-submit-reference.patch` makes those safe, for drivers in C as well.
+//! "blk-mq: keep a reference to the queue while a submitter runs it" makes those safe, for drivers
+//! in C as well.
 //!
 //! A task that closes a disk puts the reference to the driver's module first, then the reference to
 //! the disk. When the disk is released, C accesses its operations once more. The module may have

@@ -87,7 +87,7 @@ impl QueueType {
 ///
 /// Each count is reduced to the number of possible CPUs, unless all together exceed 65536, so that
 /// each queue serves a CPU. C's kyber scheduler frees an uninitialized pointer when it leaves a
-/// queue that serves none (patches/upstream/sbitmap-empty-hint.patch).
+/// queue that serves none ("sbitmap: initialize the allocation hint of an empty bitmap").
 ///
 /// # Examples
 ///

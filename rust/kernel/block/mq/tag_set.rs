@@ -256,8 +256,8 @@ impl<T: Operations> TagSet<T> {
         self.set.shared.maps.request(counts, tables);
         // If C fails twice to allocate a queue that existed before, it dereferences a NULL pointer.
         // This happens only if the reserves have not a single page left, or after two injected
-        // faults in a row. With patches/upstream/blk-mq-queue-memory.patch, C keeps the queue
-        // instead.
+        // faults in a row. With "blk-mq: do not lose a hardware queue for want of memory", C keeps
+        // the queue instead.
         self.set.shared.reserves.with_access(|| {
             // SAFETY: By the invariants of `Set`.
             unsafe { bindings::blk_mq_update_nr_hw_queues(self.set.inner.get(), total) }

@@ -140,8 +140,8 @@ impl<T: Adversary> DriverScenario<T> {
         let mut options = extremes::tag_set_options(&mut rng, Some(timeout));
         // When the number of queues changes, C adds the schedulers of one disk to sysfs while the
         // other disks of the tag set are frozen. Reclaim under a lock of sysfs may wait for these,
-        // of which lockdep warns (patches/upstream/blk-mq-elevator-sysfs.patch). So either a tag
-        // set has one disk, or its disks have no schedulers.
+        // of which lockdep warns ("blk-mq: add schedulers to sysfs when all queues are thawed"). So
+        // either a tag set has one disk, or its disks have no schedulers.
         let exclusive = step % 2 == 1;
         options.no_sched |= !exclusive;
         let times_out = options.timeout.is_some_and(|asked| asked == timeout);
@@ -346,12 +346,12 @@ impl<T: Adversary> Scenario for DriverScenario<T> {
             return Err(EBUSY);
         }
         match rng.below(20) {
-            // If C fails twice to allocate a queue, it dereferences a NULL pointer
-            // (patches/upstream/blk-mq-queue-memory.patch). If it fails to register a scheduler, it
+            // If C fails twice to allocate a queue, it dereferences a NULL pointer ("blk-mq: do not
+            // lose a hardware queue for want of memory"). If it fails to register a scheduler, it
             // warns.
             0..=3 if alloc_may_fail => Err(EBUSY),
             // It also warns if it runs out of memory in the middle of the setup of a tag set
-            // (patches/upstream/blk-mq-tag-set-srcu.patch).
+            // ("blk-mq: wait for callbacks when a tag set cannot be allocated").
             10..=12 if alloc_may_fail => Err(EBUSY),
             0..=3 => self.change_queues(&mut rng),
             4 | 5 => {
