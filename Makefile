@@ -4,7 +4,7 @@
 # Kbuild is what the kernel's own build system reads here; it never reads this file.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz soak bench blktests htmldocs rustdoc kernel debug-kernel modules deb clean-cache
+.PHONY: help run test fuzz soak bench blktests htmldocs rustdoc kernel debug-kernel modules deb series clean-cache
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -47,6 +47,9 @@ modules: ## rnull and rnvme as modules for the kernel that is running, if that i
 
 deb: ## the Debian package rnull-dkms, which builds the modules for the kernels that are installed
 	@scripts/deb
+
+series: ## the work as series of patches to be mailed, in the directory OUT
+	@scripts/series "$(OUT)"
 
 clean-cache: ## remove all that was downloaded and built
 	@scripts/clean-cache
