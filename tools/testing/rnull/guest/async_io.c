@@ -15,9 +15,7 @@
  * `fua` writes zeros with FUA; unlike a synchronous write, no flush follows.
  */
 #include <limits.h>
-#include <liburing.h>
-
-#include "util.h"
+#include "polled.h"
 
 /* The gap between two reads keeps them from being merged. */
 enum { MOST = 64, SIZE = 4096, STEP = 2 * SIZE };
@@ -26,16 +24,6 @@ static struct io_uring ring;
 static long sent[2 * MOST], least = LONG_MAX;
 static int results[2 * MOST];
 static bool ended[2 * MOST];
-
-/* submit: unlike io_uring_submit(), does not poll for completions. */
-static long submit(void)
-{
-	unsigned int count = ring.sq.sqe_tail - ring.sq.sqe_head;
-
-	ring.sq.sqe_head = ring.sq.sqe_tail;
-	io_uring_smp_store_release(ring.sq.ktail, ring.sq.sqe_tail);
-	return syscall(SYS_io_uring_enter, ring.ring_fd, count, 0, 0, NULL, 0);
-}
 
 static void send_reads(int disk, unsigned int from, unsigned int to)
 {
@@ -46,7 +34,7 @@ static void send_reads(int disk, unsigned int from, unsigned int to)
 		io_uring_sqe_set_data64(sqe, i);
 		sent[i] = milliseconds();
 	}
-	if (submit() != to - from)
+	if (submit_unpolled(&ring) != to - from)
 		die("io_uring_enter: %s", verdict(-1));
 }
 

@@ -8,8 +8,10 @@
  *        disk zeros DISK OFFSET BYTES           expects zeros there
  *        disk model DISK BLOCK OPERATIONS SEED [GRAIN]
  *        disk read|write|fua|discard|flush DISK OFFSET BYTES
- *        disk no-memory write|fua|flush DISK OFFSET BYTES
+ *        disk no-memory write|fua|polled|flush DISK OFFSET BYTES
  */
+#include "faults.h"
+#include "polled.h"
 #include "util.h"
 
 enum { PAGE = 4096, STEP = 65536 };
@@ -113,26 +115,12 @@ static const char *model(const char *path, size_t block, long operations, uint64
 	return "ok";
 }
 
-/* fail_allocations: sets how many per cent of the allocations fail. */
-static void fail_allocations(const char *percent)
-{
-	static const char *const knobs[] = { "/sys/kernel/debug/fail_page_alloc/probability",
-					     "/sys/kernel/debug/failslab/probability" };
-
-	for (int i = 0; i < 2; i++) {
-		int fd = open(knobs[i], O_WRONLY);
-
-		if (write(fd, percent, strlen(percent)) < 0)
-			die("%s: %s", knobs[i], verdict(-1));
-		close(fd);
-	}
-}
-
 /*
  * transfer: one system call; a short one is reported with its length.
  *
- * A write is of zeros. With `no_memory` all allocations of pages in the whole system fail
- * meanwhile, and those from the slabs that are marked, since another task may queue the request.
+ * A write is of zeros; `polled` is one of io_uring to a polled queue. With `no_memory` all
+ * allocations of pages in the whole system fail meanwhile, and those from the slabs that are marked,
+ * since another task may queue the request.
  */
 static const char *transfer(const char *what, bool no_memory, const char *path, uint64_t offset,
 			    size_t bytes)
@@ -140,10 +128,14 @@ static const char *transfer(const char *what, bool no_memory, const char *path, 
 	struct iovec data = { alloc_pages(bytes ?: 1), bytes };
 	uint64_t range[] = { offset, bytes };
 	static char text[32];
-	int fd = open_direct(path, *what == 'r' ? O_RDONLY : O_WRONLY);
+	bool polled = !strcmp(what, "polled");
+	int fd = open_direct(path, polled ? O_RDWR : *what == 'r' ? O_RDONLY : O_WRONLY);
+	struct polled_write polling;
 	const char *said;
 	ssize_t done = -1;
 
+	if (polled)
+		prepare_polled_write(&polling, path, fd, data.iov_base, bytes, offset);
 	errno = EINVAL;
 	if (no_memory)
 		fail_allocations("100");
@@ -151,6 +143,8 @@ static const char *transfer(const char *what, bool no_memory, const char *path, 
 		done = preadv(fd, &data, 1, offset);
 	else if (!strcmp(what, "write"))
 		done = pwritev(fd, &data, 1, offset);
+	else if (polled)
+		done = do_polled_write(&polling);
 	else if (!strcmp(what, "fua"))
 		done = pwritev2(fd, &data, 1, offset, RWF_DSYNC);
 	else if (!strcmp(what, "discard"))

@@ -7,24 +7,31 @@
  *        syscall fail-nth FIRST STEP CALL -- UNDO -- STATE...
  *
  * CALL, UNDO: put PATH TEXT | load FILE PARAMETERS | mkdir PATH | rmdir PATH | unload MODULE
- *             write|fua|discard DISK OFFSET BYTES
+ *             write|fua|polled|discard|reset DISK OFFSET BYTES
  * STATE: a pattern of paths | =FILE, for its content | +DISK, which must keep data
  *
  * `fail-nth` repeats a call, each time with another of its allocations failing. A call that fails
  * must leave the state as it was; so must one that succeeds, after UNDO. An I/O that fails may have
- * done a part, so it is undone, too. What a write that succeeds has written must be there. It prints the number of failures and of allocations, and the
- * errnos. A negative FIRST counts from the end.
+ * done a part, so it is undone, too. What a write that succeeds has written must be there. It prints
+ * the number of failures and of allocations, and the errnos. A negative FIRST counts from the end.
+ *
+ * `polled` is a write of io_uring to a polled queue, of which some failures must come from the driver,
+ * when it is polled. `reset` is that of zones.
  */
 #include <glob.h>
+#include <linux/blkzoned.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 
+#include "polled.h"
 #include "util.h"
 
 enum { NEVER = 1000000, ALIGNED = 65536 };
 
 static int fail_nth_fd = -1;
+/* Whether the driver had the last polled write until it was polled for. */
+static bool was_polled;
 
 /* fail_nth: lets the Nth allocation of this task from now on fail; none for 0. */
 static void fail_nth(long nth)
@@ -45,25 +52,37 @@ static long fail_nth_left(void)
 
 static bool is_io(const char *command)
 {
-	return !strcmp(command, "write") || !strcmp(command, "fua") || !strcmp(command, "discard");
+	return !strcmp(command, "write") || !strcmp(command, "fua") ||
+	       !strcmp(command, "polled") || !strcmp(command, "discard") ||
+	       !strcmp(command, "reset");
 }
 
 /* do_io: an I/O whose Nth allocation fails, if any; a write is of 0x5a. */
 static long do_io(char **words, long nth)
 {
 	uint64_t offset = strtoull(words[2], NULL, 0), bytes = strtoull(words[3], NULL, 0);
-	uint64_t range[2] = { offset, bytes };
+	uint64_t range[2] = { offset, bytes }, sectors[2] = { offset / 512, bytes / 512 };
 	struct iovec part = { alloc_pages(bytes), bytes };
 	int fd = open_direct(words[1], O_RDWR), saved;
+	bool polled = !strcmp(words[0], "polled");
+	struct polled_write polling;
 	long result;
 
 	memset(part.iov_base, 0x5a, bytes);
+	if (polled)
+		prepare_polled_write(&polling, words[1], fd, part.iov_base, bytes,
+				     offset);
 	fail_nth(nth);
 	if (!strcmp(words[0], "discard"))
 		result = ioctl(fd, BLKDISCARD, range);
+	else if (!strcmp(words[0], "reset"))
+		result = ioctl(fd, BLKRESETZONE, sectors);
+	else if (polled)
+		result = do_polled_write(&polling);
 	else
 		result = pwritev2(fd, &part, 1, offset, strcmp(words[0], "fua") ? 0 : RWF_DSYNC);
 	saved = errno;
+	was_polled = polled && polling.reached_driver;
 	close(fd);
 	munmap(part.iov_base, bytes);
 	errno = saved;
@@ -227,7 +246,8 @@ static char **split(char **words)
 static void fail_each(long nth, long step, char **words)
 {
 	char **undoing = split(words), **seen = split(undoing), *before, errnos[256] = "";
-	long last, failures = 0, tolerated = 0;
+	long last, failures = 0, tolerated = 0, polled = 0;
+	bool polling = !strcmp(words[0], "polled");
 
 	fail_nth_fd = open("/proc/thread-self/fail-nth", O_RDWR);
 	if (fail_nth_fd < 0)
@@ -246,6 +266,7 @@ static void fail_each(long nth, long step, char **words)
 		fail_nth(0);
 		if (result < 0) {
 			failures++;
+			polled += was_polled;
 			if (!strstr(errnos, said))
 				strcat(strcat(errnos, " "), said);
 		} else {
@@ -261,8 +282,20 @@ static void fail_each(long nth, long step, char **words)
 	}
 	if (!failures)
 		die("none of %ld allocations made it fail", last);
+	if (polling && !polled)
+		die("no write that failed was polled for");
+	if (polling)
+		printf("%ld failures were polled for; ", polled);
 	printf("%ld of %ld allocations make it fail, %ld do not; it says%s\n", failures, last,
 	       tolerated, errnos);
+}
+
+/* words_of: how many words a call has, with the name of the program. */
+static int words_of(const char *command)
+{
+	if (is_io(command))
+		return 5;
+	return !strcmp(command, "put") || !strcmp(command, "load") ? 4 : 3;
 }
 
 int main(int count, char **words)
@@ -274,7 +307,7 @@ int main(int count, char **words)
 	} else if (!strcmp(command, "show")) {
 		for (words += 2; *words; words++)
 			printf("%s=%s\n", strrchr(*words, '/') + 1, show(*words));
-	} else if (count == (!strcmp(command, "put") || !strcmp(command, "load") ? 4 : 3)) {
+	} else if (count == words_of(command)) {
 		if (!strcmp(command, "put"))
 			unescape(words[3]);
 		puts(verdict(call(words + 1, 0)));
