@@ -16,8 +16,8 @@ test: ## all tests, with a summary (FULL=1: all guest tests on the debug kernel,
 	@tools/testing/rnull/run
 
 soak: ## queues, power, rmdir, unload, CPUs, NVMe controllers: each changed 1000 times under I/O; then SECONDS=7200 of misuse on each of three
-	@ROUNDS=1000 RNULL_TIMEOUT_SCALE=40 tools/testing/rnull/run soak full-soak full-nvme-rounds-b full-build-debug-up
-	@status=0; for guest in "--cpus 2" "--cpus 8" "--kernel debug+up --cpus 1"; do \
+	@ROUNDS=1000 RNULL_TIMEOUT_SCALE=40 tools/testing/rnull/run soak full-soak full-build-debug-up
+	@status=0; tools/testing/rnull/nvme-rounds 1000 || status=1; for guest in "--cpus 2" "--cpus 8" "--kernel debug+up --cpus 1"; do \
 		tools/testing/rnull/adversary "$(or $(SECONDS),7200)" next $$guest || status=1; done; exit $$status
 
 fuzz: ## null_blk beside rnull at random (SECONDS=600, SEED=1, or REPLAY=file with the commands of a failure)

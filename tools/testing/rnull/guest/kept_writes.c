@@ -6,8 +6,8 @@
  *
  * Each of its threads sleeps PAUSE microseconds after a transfer. It ends at SIGTERM, or with a message
  * when data are wrong or a request has not ended in a minute. What it has done is in the file STATE: how
- * often each thread has read all its blocks, the writes, the errors, how often the disk was opened, and
- * by how many threads it is open.
+ * often each thread has read all its blocks, the writes, the errors, how often the disk was opened, by
+ * how many threads it is open, and how many bytes were read and right.
  *
  * A block belongs to one thread. Each write has a new version of all its data. A write that succeeded
  * is there: its version, or one of a write after it that failed.
@@ -35,7 +35,7 @@ struct thread {
 static const char *path;
 static useconds_t rest;
 static struct thread threads[THREADS];
-static atomic_long writes, errors, opened;
+static atomic_long writes, errors, opened, right;
 static atomic_int is_open, stop;
 
 static void on_signal(int number)
@@ -116,8 +116,10 @@ static bool transfer(struct thread *this, struct block *block, bool is_write)
 		writes++;
 	} else {
 		done = pread(this->disk, this->memory, block->bytes, block->offset);
-		if (done == (ssize_t)block->bytes)
+		if (done == (ssize_t)block->bytes) {
 			check(this, block);
+			right += done;
+		}
 	}
 	this->since = 0;
 	usleep(rest);
@@ -178,8 +180,8 @@ static void show(int file)
 	for (unsigned int n = 1; n < THREADS; n++)
 		if (threads[n].turns < turns)
 			turns = threads[n].turns;
-	length = snprintf(text, sizeof(text), "%ld %ld %ld %ld %d\n", turns, writes, errors, opened,
-			  is_open);
+	length = snprintf(text, sizeof(text), "%ld %ld %ld %ld %d %ld\n", turns, writes, errors, opened,
+			  is_open, right);
 	memset(text + length, ' ', sizeof(text) - length);
 	if (pwrite(file, text, sizeof(text), 0) < 0)
 		die("the state: %s", verdict(-1));
