@@ -895,7 +895,9 @@ static void enable(void)
 
 static void watch_registers(void)
 {
-	u64 cap = (QUEUE_ENTRIES - 1) | 1 << 16 | 2 << 24 | 1ULL << 37;
+	/* Half seconds until it is ready: enough for a machine that is busy, if it is going to be. */
+	u64 timeout = lie_is_set(LIE_rdy_never) || lie_is_set(LIE_rdy_always) ? 2 : 10;
+	u64 cap = (QUEUE_ENTRIES - 1) | 1 << 16 | timeout << 24 | 1ULL << 37;
 	u32 shown, written = get(NVME_REG_CC);
 
 	cap = lie_about_capabilities(cap);
