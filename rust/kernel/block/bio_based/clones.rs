@@ -328,7 +328,7 @@ impl<T: Operations> Clones<T> {
         let limits = unsafe { &(*self.queue()).limits };
         let whole = *part == (Sectors::ZERO..self.sectors());
         let cut = part.start.bytes() | part.end.bytes();
-        let aligned = (cut | sector.bytes()) % u64::from(block) == 0
+        let aligned = (cut | sector.bytes()).checked_rem(u64::from(block)) == Some(0)
             && self.bytes() % SECTOR_SIZE == 0
             // C does not check where in its memory a part begins.
             && (whole || cut & u64::from(alignment) == 0);
