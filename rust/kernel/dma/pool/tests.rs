@@ -53,7 +53,7 @@ mod suite {
     #[test]
     fn blocks_are_freed_with_the_memory_that_they_were_appended_to() -> Result {
         each_pool(|pool| {
-            let mut take = || Ok::<_, Error>(pool.take().ok_or(ENOMEM)?.into_memory());
+            let take = || Ok::<_, Error>(pool.take().ok_or(ENOMEM)?.into_memory());
             let (mut first, mut second) = (take()?, take()?);
             second.append(take()?);
             first.append(second);
