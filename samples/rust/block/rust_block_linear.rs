@@ -39,7 +39,11 @@ impl kernel::Module for RustBlockLinear {
         let start = Sectors(START.get() as u64);
         let capacity = lower.capacity().0.checked_sub(start.0).ok_or(EINVAL)?;
         let limits = lower.limits()?;
-        if start.bytes().checked_rem(u64::from(limits.logical_block_size)) != Some(0) {
+        if start
+            .bytes()
+            .checked_rem(u64::from(limits.logical_block_size))
+            != Some(0)
+        {
             return Err(EINVAL);
         }
         let disk = GenDiskBuilder::bio_based(static_lock_class!())
