@@ -71,11 +71,6 @@ __rust_helper void rust_helper_blk_get_usage(struct request_queue *q)
 	percpu_ref_get(&q->q_usage_counter);
 }
 
-__rust_helper unsigned long rust_helper_blk_jiffies(void)
-{
-	return jiffies;
-}
-
 /* Counts a flush as well, as the block layer does for a request. */
 __rust_helper void rust_helper_bio_account_end(struct bio *bio, unsigned long start)
 {

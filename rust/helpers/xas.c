@@ -101,12 +101,6 @@ __rust_helper bool rust_helper_xa_is_special(const void *entry)
 	return (unsigned long)entry & 3;
 }
 
-/* The entry of a reservation, which readers do not find. */
-__rust_helper void *rust_helper_xa_zero_entry(void)
-{
-	return XA_ZERO_ENTRY;
-}
-
 __rust_helper bool rust_helper_xa_is_zero(const void *entry)
 {
 	return xa_is_zero(entry);

@@ -18,11 +18,6 @@
 //! sleep. Attributes are read and written concurrently, so the data must be `Send + Sync`.
 //! `make_group` and `drop_item` of a subsystem exclude each other.
 //!
-//! This takes the place of the kernel crate's own `configfs`, in both builds. That module accesses
-//! the data of a subsystem as that of a group, which has another layout. It has no default groups
-//! and no attributes without `show`, and all modes are 0660. To use it, these have to change there;
-//! it would have to export the group of a subsystem as well, for the groups of fault injection.
-//!
 //! Not supported: symbolic links, binary attributes, items that are not groups.
 //!
 //! C header: [`include/linux/configfs.h`](srctree/include/linux/configfs.h)

@@ -2,7 +2,7 @@
 
 //! The settings of a device.
 //!
-//! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+//! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 //!
 //! A [`Config`] holds what the user has written to the attributes. Most values are not checked
 //! before power-on, when [`Config::validate`] turns them into a [`ValidatedConfig`].

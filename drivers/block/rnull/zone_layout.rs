@@ -2,7 +2,7 @@
 
 //! The division of a disk into zones.
 //!
-//! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+//! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 //!
 //! All positions and lengths are in sectors of 512 bytes.
 

@@ -5,7 +5,7 @@
 //! The layouts are those of the NVM Express Base Specification 2.0 and the NVM Command Set
 //! Specification 1.0.
 //!
-//! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+//! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 
 use super::{
     data_pointer::DataPointer,

@@ -2,7 +2,7 @@
 
 //! Where the memory of a command is, as the entry of the command says it.
 //!
-//! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+//! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 
 /// The field DPTR of a command, with what it consists of, which the field PSDT says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 //! Who may send which command, by its effects as the controller's log tells them.
 //!
-//! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+//! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 
 use super::user_command::{
     admin_op,

@@ -2,7 +2,7 @@
 
 //! An event that a controller reports, as the result of Asynchronous Event Request.
 //!
-//! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+//! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 
 /// Returns the events to ask for, as the value of the feature Asynchronous Event Configuration,
 /// from the field OAES: that the health is critical, which each controller may report; that

@@ -5,7 +5,7 @@
 //! Each parser takes a copy of the answer, so the device cannot change it any more. Any content is
 //! parsed without a panic, in bounded time: what is not usable is refused, or left out.
 //!
-//! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+//! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 
 pub(crate) mod controller;
 

@@ -6,7 +6,7 @@
 //! the second page, or of a list of all pages from the second on. A list consists of pages, too:
 //! the last entry of each but the last is the address of the next.
 //!
-//! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+//! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 
 use super::data_pointer::{
     DataPointer,

@@ -2,7 +2,7 @@
 
 //! The entries of queues, as words.
 //!
-//! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+//! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 
 /// The words of an entry of a submission queue.
 pub(crate) type SqEntry = [u64; 8];

@@ -5,7 +5,7 @@
 //! The layouts are those of the NVM Express Base Specification 2.0, "Controller Properties". A
 //! controller may answer anything: what this driver cannot work with is refused by name.
 //!
-//! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+//! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 
 /// The offsets of registers in the first BAR.
 pub(crate) mod offset {

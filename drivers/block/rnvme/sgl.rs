@@ -6,7 +6,7 @@
 //! command has room for one. If there are more, they are a list, which that of the command
 //! describes.
 //!
-//! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+//! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 
 use super::data_pointer::{
     DataPointer,

@@ -4,7 +4,7 @@
 //!
 //! The layouts are those of `include/uapi/linux/nvme_ioctl.h`.
 //!
-//! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+//! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 
 use super::{
     data_pointer::DataPointer,

@@ -2,8 +2,7 @@
 
 //! The status of an I/O.
 //!
-//! The kernel crate's `Error::to_blk_status()` is not public, and an error number does not tell all
-//! statuses apart.
+//! It is no [`Error`], since several statuses have the same error number.
 //!
 //! C header: [`include/linux/blk_types.h`](srctree/include/linux/blk_types.h)
 

@@ -2,7 +2,7 @@
 
 //! The part of a request in front of a bad block.
 //!
-//! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+//! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 
 /// The number of sectors from `at` up to the logical block that `bad` is in.
 ///

@@ -2,7 +2,7 @@
 
 //! The token bucket behind the limit on bandwidth.
 //!
-//! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+//! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 
 /// Bytes per refill and MiB/s: a fiftieth of a MiB, since the period is 20 ms, rounded down.
 const BYTES_PER_REFILL: i64 = 20971;

@@ -2,7 +2,7 @@
 
 //! The limits on the zones that are open or active.
 //!
-//! Imports nothing of the kernel but vectors, so the same file is compiled and tested on the host.
+//! Imports nothing of the kernel but vectors, so it can be compiled and tested without one.
 //!
 //! There is one lock for each zone, and one for the limits. A task holds the lock of one zone at
 //! most, and takes that of the limits only inside it, for as long as it takes to count. A task that

@@ -2,7 +2,7 @@
 
 //! The state machine of a sequential zone.
 //!
-//! Pure: imports nothing of the kernel, so the same file is compiled and tested on the host.
+//! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 //!
 //! Positions are in sectors from the start of the zone. Each operation either succeeds, or leaves
 //! the zone unchanged.

@@ -24,7 +24,7 @@ mod suite {
                 }
             }
         });
-        // The guest has a device for tests.
+        // These tests need a device that no driver has, such as QEMU's `pci-testdev`.
         assert!(refused > 0);
     }
 
@@ -62,7 +62,7 @@ mod suite {
                 result = result.and_then(|()| until_unbind(dev, || test(index)));
             }
         });
-        // The guest has a device for tests.
+        // These tests need a device that no driver has, such as QEMU's `pci-testdev`.
         assert!(tested > 0);
         result
     }
@@ -88,7 +88,7 @@ mod suite {
                 });
             }
         });
-        // The guest has a device for tests.
+        // These tests need a device that no driver has, such as QEMU's `pci-testdev`.
         assert!(tested > 0);
     }
 

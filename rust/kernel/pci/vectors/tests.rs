@@ -142,7 +142,7 @@ mod suite {
             };
             result = result.and(until_unbind(dev, test));
         });
-        // The guest has a device with a line: that for power management.
+        // A PC of QEMU has a device with a line: that for power management.
         assert!(tested > 0);
         result
     }
