@@ -90,6 +90,8 @@ pub mod dma {
 
 pub mod capability;
 
+pub mod compat;
+
 pub mod fatal_signal;
 
 mod until_unbind;
