@@ -14,6 +14,7 @@ use kernel::{
         DiskHandle,
         IoctlCaller, //
     },
+    compat::in_compat_syscall,
     device_class::{
         Class,
         ClassDevice,
@@ -47,7 +48,7 @@ pub(crate) fn caller(file: &File) -> IoctlCaller {
             flags::O_WRONLY | flags::O_RDWR
         ),
         is_partition: false,
-        is_compat: false,
+        is_compat: in_compat_syscall(),
     }
 }
 

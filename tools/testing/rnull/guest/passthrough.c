@@ -5,6 +5,7 @@
  * usage: passthrough COMMAND DISK [ARGUMENT...]
  *   play BLOCK SEED COUNT   of all kinds, valid ones and others, then COUNT random ones
  *   plain BLOCK             those of a user who has opened the disk, but is no administrator
+ *   compat BLOCK            those of a task with an ABI of 32 bits, on x86
  *   bounds BLOCK            those that are to be refused, as they would leave the memory they have
  *   format LBAF             has the namespace formatted
  *   storm MILLISECONDS SEED BLOCK
@@ -400,6 +401,54 @@ static void plain(const char *path)
 	}
 }
 
+#ifdef __x86_64__
+/* compat_ioctl: as by a task whose pointers have 32 bits. */
+static long compat_ioctl(int fd, unsigned int cmd, void *arg)
+{
+	enum { NUMBER = 54 };
+	int returned;
+
+	asm volatile("int $0x80"
+		     : "=a"(returned)
+		     : "a"(NUMBER), "b"(fd), "c"(cmd), "d"((unsigned int)(uintptr_t)arg)
+		     : "memory", "r8", "r9", "r10", "r11");
+	if (returned >= 0)
+		return returned;
+	errno = -returned;
+	return -1;
+}
+
+/* compat: the upper half of an address may be anything. */
+static void compat(void)
+{
+	const uint64_t anything = 0xdeadbeefull << 32;
+	struct nvme_passthru_cmd64 *wide;
+	struct nvme_passthru_cmd *command;
+	long returned;
+
+	room = mmap(NULL, ROOM + 2 * MARGIN, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	command = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT,
+		       -1, 0);
+	if (room == MAP_FAILED || command == MAP_FAILED)
+		die("mmap: %s", verdict(-1));
+	fill(2);
+	*command = (struct nvme_passthru_cmd){ .opcode = 6, .addr = at(0) | anything, .data_len = 4096,
+					       .cdw10 = 1 };
+	returned = compat_ioctl(disk, NVME_IOCTL_ADMIN_CMD, command);
+	print("compat: identify", returned, command->result);
+	wide = (void *)command;
+	*wide = (struct nvme_passthru_cmd64){ .opcode = 2, .nsid = nsid, .addr = at(8) | anything,
+					      .data_len = block, .cdw10 = 8 };
+	returned = compat_ioctl(disk, NVME_IOCTL_IO64_CMD, wide);
+	print("compat: read", returned, wide->result);
+}
+#else
+static void compat(void)
+{
+}
+#endif
+
 /* bounds: also what C's driver allows to the users of a partition, and an error that it ignores. */
 static void bounds(const char *path)
 {
@@ -512,6 +561,8 @@ int main(int argc, char **argv)
 		play(strtoull(argv[4], NULL, 0), atoi(argv[5]));
 	} else if (!strcmp(argv[1], "plain")) {
 		plain(argv[2]);
+	} else if (!strcmp(argv[1], "compat")) {
+		compat();
 	} else if (!strcmp(argv[1], "bounds")) {
 		bounds(argv[2]);
 	} else if (!strcmp(argv[1], "format")) {
