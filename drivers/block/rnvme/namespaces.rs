@@ -397,8 +397,15 @@ impl Namespaces {
         let Some(answer) = self.ask(Identify::Namespace(nsid))? else {
             return Ok(());
         };
-        let found = match namespace::Namespace::parse(answer.first_chunk().ok_or(EIO)?) {
-            Ok(found) => found,
+        let usable = match namespace::Namespace::parse(answer.first_chunk().ok_or(EIO)?) {
+            Ok(found) => match self.identifiers(nsid, &found)? {
+                identifiers if identifiers.is_nvm() => Ok((found, identifiers)),
+                _ => Err(namespace::Unusable::CommandSet),
+            },
+            Err(unusable) => Err(unusable),
+        };
+        let (found, identifiers) = match usable {
+            Ok(usable) => usable,
             Err(unusable) => {
                 let reason = unusable.reason();
                 if self.link().may_log() {
@@ -410,7 +417,6 @@ impl Namespaces {
                 return Ok(());
             }
         };
-        let identifiers = self.identifiers(nsid, &found)?;
         if let Some(at) = old {
             let entry = &mut entries[at];
             if entry.identifiers != identifiers {

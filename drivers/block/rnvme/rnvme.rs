@@ -81,7 +81,6 @@ mod queue_entry;
 
 mod event;
 
-#[allow(dead_code)] // Not all of it is used yet.
 mod identify;
 
 mod registers;

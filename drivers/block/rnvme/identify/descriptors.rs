@@ -21,6 +21,11 @@ pub(crate) struct Identifiers {
 }
 
 impl Identifiers {
+    /// Returns whether the command set is that of NVM, as it is if the list has none.
+    pub(crate) fn is_nvm(&self) -> bool {
+        self.command_set.unwrap_or(0) == 0
+    }
+
     /// Parses the answer.
     ///
     /// The list ends at the first entry of type 0, and before the first one that is not all in the

@@ -25,6 +25,8 @@ pub(crate) enum Unusable {
     BlockSize,
     /// It has metadata beside its blocks.
     Metadata,
+    /// Its commands are those of another command set than NVM.
+    CommandSet,
     /// It has more blocks than can be addressed, or more that can be allocated than there are.
     Capacity,
 }
@@ -37,6 +39,7 @@ impl Unusable {
             Self::Format => "its format is not one of those that it lists",
             Self::BlockSize => "its block size is not one of 512 bytes to 64 KiB",
             Self::Metadata => "it has metadata, which is not supported",
+            Self::CommandSet => "its command set is not that of NVM",
             Self::Capacity => "its capacity is not valid",
         }
     }

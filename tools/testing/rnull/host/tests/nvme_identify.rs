@@ -182,6 +182,8 @@ fn the_descriptors_of_a_namespace() {
     assert_eq!(found.eui64, Some([0xe1; 8]));
     assert_eq!(found.uuid, Some([0xc3; 16]));
     assert_eq!((found.nguid, found.command_set), (None, Some(2)));
+    assert!(!found.is_nvm());
+    assert!(Identifiers::default().is_nvm());
     // The list ends where an entry is malformed.
     for kind in 1..5 {
         for len in [0, 2, 255] {
