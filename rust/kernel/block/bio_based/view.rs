@@ -113,12 +113,6 @@ impl<T: Operations> Bio<T> {
         self.has(bindings::req_flag_bits___REQ_FUA) && self.disk_has_fua()
     }
 
-    /// Returns whether a task waits for the bio.
-    #[inline]
-    pub fn is_sync(&self) -> bool {
-        self.op() == Op::Read || self.has(bindings::req_flag_bits___REQ_SYNC)
-    }
-
     /// Returns whether the bio must fail with
     /// [`BlkStatus::AGAIN`](crate::block::BlkStatus::AGAIN) instead of waiting.
     #[inline]

@@ -210,12 +210,6 @@ impl<T: Operations> Request<T> {
             || self.has(bindings::req_flag_bits___REQ_FAILFAST_DRIVER)
     }
 
-    /// Returns whether a task waits for the request.
-    #[inline]
-    pub fn is_sync(&self) -> bool {
-        self.op() == Op::Read || self.has(bindings::req_flag_bits___REQ_SYNC)
-    }
-
     /// Returns whether the request must fail with
     /// [`BlkStatus::AGAIN`](crate::block::BlkStatus::AGAIN) instead of waiting.
     #[inline]
@@ -227,12 +221,6 @@ impl<T: Operations> Request<T> {
     #[inline]
     pub fn is_no_unmap(&self) -> bool {
         self.has(bindings::req_flag_bits___REQ_NOUNMAP)
-    }
-
-    /// Returns whether the completion is polled.
-    #[inline]
-    pub fn is_polled(&self) -> bool {
-        self.has(bindings::req_flag_bits___REQ_POLLED)
     }
 
     /// Returns the first sector, which is of no meaning for [`Op::DriverIn`] and [`Op::DriverOut`].
