@@ -12,6 +12,9 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 MANIFEST = TOP / "scripts/series.d/manifest"
 # What the overlay looks at.
 PARTS = ("Makefile", "Documentation/block", "drivers/block", "rust", "samples/rust")
+# Pages for those who keep the drivers in this repository, which are mailed to nobody.
+KEPT = ("Documentation/block/rnull-maintainers.rst", "Documentation/block/rnull-new-base.rst")
+INDEX = "Documentation/block/index.rst"
 # The directory of a crate's modules, and its root.
 CRATES = {
     "rust/kernel": "rust/kernel/lib.rs",
@@ -29,7 +32,8 @@ def contents(directory):
 
 
 def lay_over(source):
-    """What the overlay changes in a stock tree: path -> text, before and after."""
+    """What the overlay changes in a stock tree, but for what is kept: path -> text, before and
+    after."""
     with tempfile.TemporaryDirectory() as directory:
         work = pathlib.Path(directory)
         subprocess.run(["bash", "-c", 'tar -C "$0" -c "$@" | tar -x', source, *PARTS], cwd=work,
@@ -37,6 +41,10 @@ def lay_over(source):
         before = contents(work)
         subprocess.run([TOP / "scripts/overlay", work], check=True, stdout=subprocess.DEVNULL)
         after = contents(work)
+    for path in KEPT:
+        del after[path]
+        line = f"   {pathlib.Path(path).stem}\n"
+        after[INDEX] = after[INDEX].replace(line, "")
     changed = {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
     return ({path: before[path] for path in changed if path in before},
             {path: after[path] for path in changed if path in after})
