@@ -3,6 +3,7 @@
  * A small NVMe controller: registers, queues and two namespaces, whose blocks are of 512 and of 4096
  * bytes. It is right unless it is told to lie.
  */
+#include <linux/bitmap.h>
 #include <linux/io.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
@@ -62,7 +63,7 @@ struct completion_queue {
 
 /* A command that is carried out, or an answer that is given, when it is time. */
 struct later {
-	bool is_used, is_done;
+	bool is_used, is_done, is_told;
 	u64 due;
 	u16 queue, status;
 	u32 result;
@@ -78,6 +79,8 @@ struct ghost {
 
 static struct ghost ghosts[GHOSTS];
 static unsigned int next_ghost;
+/* The identifiers in each completion queue that were told of commands which are not fetched yet. */
+static DECLARE_BITMAP(told[QUEUES], 1 << 16);
 static struct submission sq[QUEUES];
 static struct completion_queue cq[QUEUES];
 static struct later waiting[LATER];
@@ -118,6 +121,7 @@ static void forget_all(void)
 	memset(sq, 0, sizeof(sq));
 	memset(cq, 0, sizeof(cq));
 	memset(waiting, 0, sizeof(waiting));
+	memset(told, 0, sizeof(told));
 	waiters = 0;
 	event_count = 0;
 	wanted_events = 0;
@@ -135,6 +139,34 @@ static void reset(void)
 	is_failed = false;
 	put(NVME_REG_CC, 0);
 	put(NVME_REG_CSTS, 0);
+}
+
+/*
+ * Notes that the driver is told that a command has completed. The memory of that is the driver's again
+ * if it believes it, so it must not be accessed: nothing but an IOMMU could keep a device from that.
+ */
+static void tell(unsigned int id, u16 cid)
+{
+	bool is_fetched = false;
+	unsigned int i;
+
+	for (i = 0; i < LATER; i++) {
+		struct later *it = &waiting[i];
+
+		if (it->is_used && sq[it->queue].completion == id && it->command.common.command_id == cid)
+			is_fetched = it->is_told = true;
+	}
+	for (i = 0; i < GHOSTS; i++) {
+		struct ghost *ghost = &ghosts[i];
+
+		if (ghost->mastery && sq[ghost->queue].completion == id &&
+		    ghost->command.common.command_id == cid) {
+			is_fetched = true;
+			ghost->mastery = 0;
+		}
+	}
+	if (!is_fetched)
+		set_bit(cid, told[id]);
 }
 
 static void raise_for(struct completion_queue *queue)
@@ -168,6 +200,8 @@ static bool post(unsigned int id, u64 first, u32 sqhd_sqid, u16 cid, u16 code)
 			raise_for(queue);
 		for (i = 0; i < 50; i++) {
 			entry[1] = right ^ (u64)chance(1U << 31) << 32;
+			if ((u16)(entry[1] >> 32) != cid)
+				tell(id, entry[1] >> 32);
 			access_memory(address + 8, &entry[1], 8, true);
 		}
 		entry[1] = right;
@@ -177,6 +211,13 @@ static bool post(unsigned int id, u64 first, u32 sqhd_sqid, u16 cid, u16 code)
 	if (queue->interrupts && !queue->lost)
 		raise_for(queue);
 	return true;
+}
+
+/* Tells of a command that has not completed. */
+static void post_false(unsigned int id, u32 where, u16 cid, u16 code)
+{
+	tell(id, cid);
+	post(id, random64(), where, cid, code);
 }
 
 static unsigned int some_queue(void)
@@ -192,13 +233,13 @@ static void lie_about_entries(unsigned int id, u32 where, u16 cid)
 	u32 at;
 
 	if (lie(LIE_cid_unknown))
-		post(id, random64(), where, random64(), 0);
+		post_false(id, where, random64(), 0);
 	if (lie(LIE_cid_ahead))
-		post(id, random64(), where, cid + 1 + chance(4), 0);
+		post_false(id, where, cid + 1 + chance(4), 0);
 	if (lie(LIE_cid_stale))
-		post(id, random64(), where, sq[id].cids[chance(REMEMBERED)], 0);
+		post_false(id, where, sq[id].cids[chance(REMEMBERED)], 0);
 	if (lie(LIE_other_queue))
-		post(some_queue(), random64(), where, cid, 0);
+		post_false(some_queue(), where, cid, 0);
 	if (lie(LIE_event_stray))
 		post(0, random64(), where, sq[0].entries - 1, chance(2) ? 0 : random64());
 	id = some_queue();
@@ -209,6 +250,7 @@ static void lie_about_entries(unsigned int id, u32 where, u16 cid)
 		at = chance(2) ? queue->tail : chance(queue->entries);
 		if (!access_memory(queue->address + 16 * at + 8, &entry[1], 8, false)) {
 			entry[1] ^= 1ULL << 48;
+			tell(id, entry[1] >> 32);
 			access_memory(queue->address + 16 * at + 8, &entry[1], 8, true);
 			raise_for(queue);
 		}
@@ -217,6 +259,7 @@ static void lie_about_entries(unsigned int id, u32 where, u16 cid)
 		at = chance(2) ? queue->tail : chance(queue->entries);
 		entry[0] = random64();
 		entry[1] = random64();
+		tell(id, entry[1] >> 32);
 		access_memory(queue->address + 16 * at, entry, 16, true);
 		raise_for(queue);
 	}
@@ -231,6 +274,7 @@ static void lie_about_entries(unsigned int id, u32 where, u16 cid)
 			if (chance(2))
 				entry[1] = (entry[1] & ~(0xffffULL << 32)) |
 					(u64)(u16)(cid + chance(64)) << 32;
+			tell(id, entry[1] >> 32);
 			access_memory(queue->address + 16 * at, entry, 16, true);
 			if (!(i % 64))
 				raise_for(queue);
@@ -800,7 +844,9 @@ static void fetch(u16 id)
 		return;
 	if (++queue->head == queue->entries)
 		queue->head = 0;
-	if (lie(LIE_late))
+	if (test_and_clear_bit(command.common.command_id, told[queue->completion]))
+		complete_command(id, &command, NVME_SC_ABORT_REQ, 0);
+	else if (lie(LIE_late))
 		add_later(id, &command, (chance(8) ? chance(5) : chance(2500)) * (u64)NSEC_PER_MSEC, false,
 			  0, 0);
 	else
@@ -863,7 +909,9 @@ static void serve_waiting(void)
 		waiters--;
 		if (!sq[copy.queue].exists)
 			continue;
-		if (copy.is_done)
+		if (copy.is_told && !copy.is_done)
+			complete_command(copy.queue, &copy.command, NVME_SC_ABORT_REQ, 0);
+		else if (copy.is_done)
 			complete_command(copy.queue, &copy.command, copy.status, copy.result);
 		else
 			carry_out(copy.queue, &copy.command);
