@@ -153,8 +153,10 @@ static void tell(unsigned int id, u16 cid)
 	for (i = 0; i < LATER; i++) {
 		struct later *it = &waiting[i];
 
-		if (it->is_used && sq[it->queue].completion == id && it->command.common.command_id == cid)
-			is_fetched = it->is_told = true;
+		if (it->is_used && sq[it->queue].completion == id && it->command.common.command_id == cid) {
+			is_fetched = true;
+			it->is_told = true;
+		}
 	}
 	for (i = 0; i < GHOSTS; i++) {
 		struct ghost *ghost = &ghosts[i];
