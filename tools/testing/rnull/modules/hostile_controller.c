@@ -848,7 +848,8 @@ static void fetch(u16 id)
 		queue->head = 0;
 	if (test_and_clear_bit(command.common.command_id, told[queue->completion]))
 		complete_command(id, &command, NVME_SC_ABORT_REQ, 0);
-	else if (lie(LIE_late))
+	else if ((id || command.common.opcode != nvme_admin_abort_cmd) && lie(LIE_late))
+		/* An Abort that is late is none: the command times out once more. */
 		add_later(id, &command, (chance(8) ? chance(5) : chance(2500)) * (u64)NSEC_PER_MSEC, false,
 			  0, 0);
 	else
