@@ -12,7 +12,7 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 MANIFEST = TOP / "scripts/series.d/manifest"
 # What the overlay looks at.
 PARTS = ("Makefile", "Documentation/block", "drivers/block", "rust", "samples/rust")
-# Pages for those who keep the drivers in this repository, which are mailed to nobody.
+# Documentation of the tests and scripts of this repository, which is not part of the series.
 KEPT = ("Documentation/block/rnull-maintainers.rst", "Documentation/block/rnull-new-base.rst")
 INDEX = "Documentation/block/index.rst"
 # The directory of a crate's modules, and its root.

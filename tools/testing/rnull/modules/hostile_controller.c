@@ -40,6 +40,10 @@ module_param(identity, uint, 0600);
 static unsigned int ranges_limit;
 module_param(ranges_limit, uint, 0600);
 
+/* Whether Abort may be late, too, so that the command that it is for times out once more. */
+static bool late_aborts = true;
+module_param(late_aborts, bool, 0600);
+
 /* An event that a test reports: the result of the command. */
 static unsigned int event;
 module_param(event, uint, 0600);
@@ -848,8 +852,8 @@ static void fetch(u16 id)
 		queue->head = 0;
 	if (test_and_clear_bit(command.common.command_id, told[queue->completion]))
 		complete_command(id, &command, NVME_SC_ABORT_REQ, 0);
-	else if ((id || command.common.opcode != nvme_admin_abort_cmd) && lie(LIE_late))
-		/* An Abort that is late is none: the command times out once more. */
+	else if ((late_aborts || id || command.common.opcode != nvme_admin_abort_cmd) &&
+		 lie(LIE_late))
 		add_later(id, &command, (chance(8) ? chance(5) : chance(2500)) * (u64)NSEC_PER_MSEC, false,
 			  0, 0);
 	else
