@@ -44,6 +44,8 @@ mod gfp;
 pub mod sync {
     pub use kernel::sync::*;
 
+    pub mod rcu_slot;
+
     pub mod rcu_ptr;
 
     pub mod rcu_box;
