@@ -35,6 +35,10 @@ use kernel::{
     pci::bar::Doorbell,
     prelude::*,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         barrier::{
             dma_mb,
             Read, //
@@ -68,14 +72,84 @@ pub(crate) trait EventSink: Send + Sync {
     fn complete(&self, completion: Completion) -> bool;
 }
 
-/// The queue, of which the device writes the entries.
+/// The place of an entry: the index, and the phase of the entry if that is new, at the bit where
+/// the entry has it.
+#[derive(Clone, Copy)]
+struct Place(u64);
+
+impl Place {
+    /// That of the first entry of all.
+    const FIRST: Self = Self(Completion::PHASE);
+
+    #[inline]
+    fn index(self) -> u16 {
+        // The rest is the phase.
+        self.0 as u16
+    }
+
+    /// Returns whether an entry with this last word is new.
+    #[inline]
+    fn is_new(self, last: u64) -> bool {
+        (self.0 ^ last) & Completion::PHASE == 0
+    }
+
+    /// Returns the place of the next entry of a ring.
+    #[inline]
+    fn next(self, entries: usize) -> Self {
+        if usize::from(self.index()) + 1 < entries {
+            Self(self.0.wrapping_add(1))
+        } else {
+            Self((self.0 & Completion::PHASE) ^ Completion::PHASE)
+        }
+    }
+}
+
+/// The memory of a queue, of which the device writes the entries.
+pub(crate) struct Ring {
+    entries: Coherent<[CqEntry]>,
+    /// The [`Place`] of the entry that the device writes next. Whoever takes that has the queue to
+    /// itself, others may look.
+    head: Atomic<u64>,
+}
+
+impl Ring {
+    #[inline]
+    fn head(&self) -> Place {
+        Place(self.head.load(Relaxed))
+    }
+
+    /// Returns whether there is a new entry. It may be taken meanwhile.
+    #[inline]
+    pub(crate) fn has_new(&self) -> bool {
+        self.read(self.head()).is_some()
+    }
+
+    /// Returns the entry at a place, if it is new.
+    ///
+    /// Each word is read once. The device may change it afterwards; that makes no difference.
+    #[inline(always)]
+    fn read(&self, place: Place) -> Option<Completion> {
+        let entries = (&self.entries).as_view().as_sys_mem();
+        // The indices are in range, so this does not fail.
+        (|| {
+            let entry = io_project!(entries, [try: usize::from(place.index())]);
+            let last = u64::from_le(io_read!(entry, [try: 1]));
+            if !place.is_new(last) {
+                return Err(EAGAIN);
+            }
+            dma_mb(Read);
+            let first = u64::from_le(io_read!(entry, [try: 0]));
+            Ok(Completion::parse([first, last]))
+        })()
+        .ok()
+    }
+}
+
+/// A completion queue.
 pub(crate) struct CompletionQueue<C: Command> {
-    ring: Coherent<[CqEntry]>,
+    ring: Arc<Ring>,
     doorbell: Doorbell,
     table: Completer<C>,
-    head: usize,
-    /// The phase of entries that are new.
-    phase: bool,
     /// How many completions had an identifier of no command.
     stray: u64,
     /// When the first of the last [`MOST_STRAY`] of them was found.
@@ -97,12 +171,14 @@ impl<C: Command> CompletionQueue<C> {
         alarm: Arc<Alarm>,
         events: Option<Arc<dyn EventSink>>,
     ) -> Result<Self> {
+        let ring = Ring {
+            entries: Coherent::zeroed_slice(dev, entries, GFP_KERNEL)?,
+            head: Atomic::new(Place::FIRST.0),
+        };
         Ok(Self {
-            ring: Coherent::zeroed_slice(dev, entries, GFP_KERNEL)?,
+            ring: Arc::new(ring, GFP_KERNEL)?,
             doorbell,
             table,
-            head: 0,
-            phase: true,
             stray: 0,
             stray_since: Instant::now(),
             alarm,
@@ -112,7 +188,12 @@ impl<C: Command> CompletionQueue<C> {
 
     /// Returns the address of the queue.
     pub(crate) fn address(&self) -> u64 {
-        self.ring.dma_address()
+        self.ring.entries.dma_address()
+    }
+
+    /// Returns the memory of the queue, for those who look whether there is a new entry.
+    pub(crate) fn ring(&self) -> &Arc<Ring> {
+        &self.ring
     }
 
     /// Returns how many completions had an identifier of no command.
@@ -128,20 +209,20 @@ impl<C: Command> CompletionQueue<C> {
 
     /// Completes the commands of which there are new entries, but looks at no more entries than the
     /// queue has. Returns how many there were.
-    ///
-    /// Each word is read once. The device may change it afterwards; that makes no difference.
     #[inline(always)]
     pub(crate) fn process(
         &mut self,
         guard: &rcu::Guard,
         batch: &mut IoCompletionBatch<'_, C::Driver>,
     ) -> Result<u32> {
-        let entries = self.ring.len();
+        let entries = self.ring.entries.len();
+        let mut head = self.ring.head();
         let mut seen = 0;
         while seen < entries {
-            let Some(completion) = self.next()? else {
+            let Some(completion) = self.ring.read(head) else {
                 break;
             };
+            head = head.next(entries);
             seen += 1;
             match self.table.take(completion.cid()) {
                 Some(command) => command.complete(completion, guard, batch),
@@ -149,7 +230,8 @@ impl<C: Command> CompletionQueue<C> {
             }
         }
         if seen > 0 {
-            self.doorbell.ring(guard, self.head as u32)?;
+            self.ring.head.store(head.0, Relaxed);
+            self.doorbell.ring(guard, u32::from(head.index()))?;
         }
         // At most as many as the queue has.
         Ok(seen as u32)
@@ -171,25 +253,6 @@ impl<C: Command> CompletionQueue<C> {
             }
             self.stray_since = Instant::now();
         }
-    }
-
-    /// Takes the next entry, if it is new.
-    #[inline]
-    fn next(&mut self) -> Result<Option<Completion>> {
-        let entries = (&self.ring).as_view().as_sys_mem();
-        let entry = io_project!(entries, [try: self.head]);
-        let last = u64::from_le(io_read!(entry, [try: 1]));
-        if Completion::phase(last) != self.phase {
-            return Ok(None);
-        }
-        dma_mb(Read);
-        let first = u64::from_le(io_read!(entry, [try: 0]));
-        self.head += 1;
-        if self.head == self.ring.len() {
-            self.head = 0;
-            self.phase = !self.phase;
-        }
-        Ok(Some(Completion::parse([first, last])))
     }
 }
 

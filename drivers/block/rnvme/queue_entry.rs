@@ -20,10 +20,8 @@ pub(crate) struct Completion {
 }
 
 impl Completion {
-    /// Returns the phase, by which an entry is known to be new. It is in the second word.
-    pub(crate) fn phase(word: u64) -> bool {
-        word >> 48 & 1 != 0
-    }
+    /// The bit of the second word that is the phase, by which an entry is known to be new.
+    pub(crate) const PHASE: u64 = 1 << 48;
 
     /// Parses an entry.
     pub(crate) fn parse(entry: CqEntry) -> Self {

@@ -8,7 +8,8 @@ use super::{
     completion_queue::{
         Command,
         CompletionQueue,
-        EventSink, //
+        EventSink,
+        Ring, //
     },
     data_pointer::DataPointer,
     prp::{
@@ -48,6 +49,7 @@ use kernel::{
             Relaxed, //
         },
         rcu,
+        rcu_slot::RcuSlot,
         static_lock_class,
         Arc,
         Mutex,
@@ -218,6 +220,8 @@ pub(crate) struct QueuePair<C: Command> {
     /// The completion queue if it is polled.
     #[pin]
     polled: SpinLock<Option<CompletionQueue<C>>>,
+    /// The memory of that queue.
+    ring: RcuSlot<Arc<Ring>>,
 }
 
 /// The names of the lock classes, of which each has a single address.
@@ -234,6 +238,7 @@ impl<C: Command> QueuePair<C> {
                 submission <- SpinLock::new(None, SUBMISSION_NAME, static_lock_class!()),
                 completion <- Mutex::new(None, COMPLETION_NAME, static_lock_class!()),
                 polled <- SpinLock::new(None, POLLED_NAME, static_lock_class!()),
+                ring: RcuSlot::new(),
             }),
             GFP_KERNEL,
         )
@@ -283,8 +288,11 @@ impl<C: Command> QueuePair<C> {
                 drop(old);
             }
             None => {
+                let ring = completion.ring().clone();
                 let old = self.polled.lock().replace(completion);
                 drop(old);
+                drop(self.ring.take()?);
+                self.ring.insert(ring).map_err(|_| EBUSY)?;
             }
         }
         Ok(addresses)
@@ -367,10 +375,22 @@ impl<C: Command> QueuePair<C> {
     }
 
     /// Completes the commands of a queue that is polled, and returns how many there were.
-    #[inline]
+    ///
+    /// The queue is locked only if there is a new entry.
+    #[inline(always)]
     pub(crate) fn poll(&self, batch: &mut IoCompletionBatch<'_, C::Driver>) -> u32 {
+        let guard = rcu::read_lock();
+        match self.ring.load(&guard) {
+            Some(ring) if ring.has_new() => self.process(&guard, batch),
+            _ => 0,
+        }
+    }
+
+    /// Completes the commands of a queue that is polled. Most looks find none, so this is apart.
+    #[inline(never)]
+    fn process(&self, guard: &rcu::Guard, batch: &mut IoCompletionBatch<'_, C::Driver>) -> u32 {
         match &mut *self.polled.lock() {
-            Some(queue) => queue.process(&rcu::read_lock(), batch).unwrap_or(0),
+            Some(queue) => queue.process(guard, batch).unwrap_or(0),
             None => 0,
         }
     }
@@ -438,6 +458,8 @@ impl<C: Command> Queue for QueuePair<C> {
         self.cancel();
         let completion = self.completion.lock().take();
         drop(completion);
+        // Whoever polls may be looking at the memory.
+        drop(self.ring.take());
         let polled = self.polled.lock().take();
         drop(polled);
         let submission = self.submission.lock().take();
