@@ -5,7 +5,7 @@ import csv
 import os
 
 from functions import ABSTRACTION, DRIVER, SYNC
-from measurement import MEMORY, RUST, SCHEDULED
+from measurement import MEMORY, RUST, SCHEDULED, polls_controller
 
 HEADER = ["row", "what", "per I/O", "raised because"]
 OWN, TREE, ALL, LOCKED = "driver and abstraction", "lock tree timer", "all", "locked operations"
@@ -19,6 +19,8 @@ def numbers(measurement, row):
         return {what: size for (what, driver), size in measurement.memory.items() if driver == RUST}
     if row in SCHEDULED:
         return {OWN: measurement.own(row, RUST)}
+    if polls_controller(row):
+        return {LOCKED: measurement.get(row, RUST, "locked")}
     return {
         OWN: measurement.own(row, RUST), TREE: measurement.get(row, RUST, "instructions", (SYNC,)),
         ALL: measurement.get(row, RUST), LOCKED: measurement.get(row, RUST, "locked"),

@@ -29,6 +29,15 @@ MEMORY = (
 SCHEDULED = ("discard/4k", "nvme/discard/4k", "nvme/flush")
 
 
+def polls_controller(row):
+    """Whether a task polls a controller of QEMU.
+
+    How often it looks before there is a completion depends on the host. That takes instructions, but
+    no locked ones.
+    """
+    return row.startswith(("nvme/poll/", "nvme/dbcs/poll/"))
+
+
 @dataclass
 class Region:
     """One run of the load program, as the plugin counted it."""

@@ -16,6 +16,7 @@ from functions import SYNC, Symbol
 from measurement import HEADER, RUST, SCHEDULED, C, Measurement
 
 ROW = "null/direct/psync"
+POLLED = "nvme/poll/4k/uring1/read"
 IOS = 1000
 failed = False
 
@@ -136,6 +137,8 @@ def check_repeatability(directory):
         ("the scheduler differs", (100, 900, SYNC, 20, 30, SCHEDULED[0]), None),
         ("it is no excuse for the driver", (100, 101, "driver", 0, 0, SCHEDULED[0]),
          "some_function by 1.0"),
+        ("the controller is polled more often", (100, 900, "driver", 20, 20, POLLED), None),
+        ("it is no excuse for locks", (100, 900, "driver", 20, 22, POLLED), "locked operations"),
     ]:
         found = doubts(*costs)
         check(f"repeatability: {name}", words in str(found) if words else found == [])
