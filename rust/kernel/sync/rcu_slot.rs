@@ -3,7 +3,7 @@
 //! A place for a value with a destructor that is read under RCU.
 //!
 //! RCU does not call code of a driver, so an [`RcuPtr`] can only own what RCU can free without it.
-//! Here, the one who takes the value out waits for the readers instead.
+//! Here, taking the value out waits for the readers instead.
 //!
 //! C header: [`include/linux/rcupdate.h`](srctree/include/linux/rcupdate.h)
 //!
@@ -36,19 +36,19 @@ use core::{
 /// # Examples
 ///
 /// ```
-/// use kernel::sync::{rcu, rcu_slot::RcuSlot, Arc};
+/// use kernel::sync::{rcu, rcu_slot::RcuSlot};
 ///
 /// let name = RcuSlot::new();
-/// assert!(name.insert(Arc::new(*b"sda", GFP_KERNEL)?).is_ok());
+/// assert!(name.insert(KBox::new(*b"sda", GFP_KERNEL)?).is_ok());
 /// // There is one already.
-/// assert!(name.insert(Arc::new(*b"sdb", GFP_KERNEL)?).is_err());
+/// assert!(name.insert(KBox::new(*b"sdb", GFP_KERNEL)?).is_err());
 ///
 /// let guard = rcu::read_lock();
 /// let reader = name.load(&guard).ok_or(ENOENT)?;
 /// assert_eq!(*reader, *b"sda");
 /// drop(guard);
 ///
-/// // Nothing reads it any more when it comes out.
+/// // No reader has it any more when it comes out.
 /// let taken = name.take()?.ok_or(ENOENT)?;
 /// assert_eq!(*taken, *b"sda");
 /// assert!(name.load(&rcu::read_lock()).is_none());
@@ -104,10 +104,16 @@ impl<T: ForeignOwnable + Send + Sync + 'static> RcuSlot<T> {
         Some(unsafe { T::borrow(ptr.as_ptr()) })
     }
 
-    /// Takes the value out, and waits until no reader has it. Sleeps if there is one.
+    /// Takes the value out, and waits until no reader has it. Sleeps if there is a value.
     ///
-    /// The value must not be taken out under a guard of RCU or a spinlock: not every kernel can
-    /// tell that the caller cannot sleep there.
+    /// A reader of an [`Arc`](super::Arc) can have cloned it, and keeps the clone.
+    ///
+    /// Returns [`None`] if there is no value. Another caller may have taken one, and still wait for
+    /// its readers.
+    ///
+    /// The value must not be taken out under a guard of RCU or a spinlock. Not every kernel can
+    /// tell that the caller cannot sleep there; in one without preemption counts, the caller's own
+    /// references would outlive the value.
     ///
     /// # Errors
     ///
@@ -121,7 +127,8 @@ impl<T: ForeignOwnable + Send + Sync + 'static> RcuSlot<T> {
         };
         rcu::synchronize_rcu();
         // SAFETY: By the type invariants the pointer is from `into_foreign`. The readers that had
-        // found it have left their critical sections, and no more find it.
+        // found it have left their critical sections, and no more find it. The caller is not one of
+        // them, as it may sleep.
         Ok(Some(unsafe { T::from_foreign(old.as_ptr()) }))
     }
 }
