@@ -9,7 +9,8 @@ use super::{
     },
     queue_entry::{
         Completion,
-        CqEntry, //
+        CqEntry,
+        Place, //
     }, //
 };
 use kernel::{
@@ -72,50 +73,18 @@ pub(crate) trait EventSink: Send + Sync {
     fn complete(&self, completion: Completion) -> bool;
 }
 
-/// The place of an entry: the index, and the phase of the entry if that is new, at the bit where
-/// the entry has it.
-#[derive(Clone, Copy)]
-struct Place(u64);
-
-impl Place {
-    /// That of the first entry of all.
-    const FIRST: Self = Self(Completion::PHASE);
-
-    #[inline]
-    fn index(self) -> u16 {
-        // The rest is the phase.
-        self.0 as u16
-    }
-
-    /// Returns whether an entry with this last word is new.
-    #[inline]
-    fn is_new(self, last: u64) -> bool {
-        (self.0 ^ last) & Completion::PHASE == 0
-    }
-
-    /// Returns the place of the next entry of a ring.
-    #[inline]
-    fn next(self, entries: usize) -> Self {
-        if usize::from(self.index()) + 1 < entries {
-            Self(self.0.wrapping_add(1))
-        } else {
-            Self((self.0 & Completion::PHASE) ^ Completion::PHASE)
-        }
-    }
-}
-
 /// The memory of a queue, of which the device writes the entries.
 pub(crate) struct Ring {
     entries: Coherent<[CqEntry]>,
-    /// The [`Place`] of the entry that the device writes next. Whoever takes that has the queue to
-    /// itself, others may look.
+    /// The [`Place`] of the entry that the device writes next. Changed only by the owner of the
+    /// queue, but read without a lock.
     head: Atomic<u64>,
 }
 
 impl Ring {
     #[inline]
     fn head(&self) -> Place {
-        Place(self.head.load(Relaxed))
+        Place::from_word(self.head.load(Relaxed))
     }
 
     /// Returns whether there is a new entry. It may be taken meanwhile.
@@ -173,7 +142,7 @@ impl<C: Command> CompletionQueue<C> {
     ) -> Result<Self> {
         let ring = Ring {
             entries: Coherent::zeroed_slice(dev, entries, GFP_KERNEL)?,
-            head: Atomic::new(Place::FIRST.0),
+            head: Atomic::new(Place::FIRST.word()),
         };
         Ok(Self {
             ring: Arc::new(ring, GFP_KERNEL)?,
@@ -191,7 +160,7 @@ impl<C: Command> CompletionQueue<C> {
         self.ring.entries.dma_address()
     }
 
-    /// Returns the memory of the queue, for those who look whether there is a new entry.
+    /// Returns the memory of the queue, in which a new entry can be seen without a lock.
     pub(crate) fn ring(&self) -> &Arc<Ring> {
         &self.ring
     }
@@ -230,7 +199,7 @@ impl<C: Command> CompletionQueue<C> {
             }
         }
         if seen > 0 {
-            self.ring.head.store(head.0, Relaxed);
+            self.ring.head.store(head.word(), Relaxed);
             self.doorbell.ring(guard, u32::from(head.index()))?;
         }
         // At most as many as the queue has.

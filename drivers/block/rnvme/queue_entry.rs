@@ -52,6 +52,53 @@ impl Completion {
     }
 }
 
+/// The place of an entry in a completion queue, and the phase that the entry has when it is new.
+///
+/// It is one word, so that it can be stored atomically: the index, and the phase at the bit where
+/// the entry has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(u64);
+
+impl Place {
+    /// The place of the entry that the device writes first.
+    pub(crate) const FIRST: Self = Self(Completion::PHASE);
+
+    /// Returns the place that [`Self::word`] returned.
+    #[inline]
+    pub(crate) fn from_word(word: u64) -> Self {
+        Self(word)
+    }
+
+    /// Returns the place as a word.
+    #[inline]
+    pub(crate) fn word(self) -> u64 {
+        self.0
+    }
+
+    /// Returns the index of the entry.
+    #[inline]
+    pub(crate) fn index(self) -> u16 {
+        // The rest is the phase.
+        self.0 as u16
+    }
+
+    /// Returns whether an entry with this second word is new.
+    #[inline]
+    pub(crate) fn is_new(self, last: u64) -> bool {
+        (self.0 ^ last) & Completion::PHASE == 0
+    }
+
+    /// Returns the place of the next entry in a queue of `entries` entries.
+    #[inline]
+    pub(crate) fn next(self, entries: usize) -> Self {
+        if usize::from(self.index()) + 1 < entries {
+            Self(self.0.wrapping_add(1))
+        } else {
+            Self((self.0 & Completion::PHASE) ^ Completion::PHASE)
+        }
+    }
+}
+
 /// How a command ended: the status field without the phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CommandStatus(pub(crate) u16);

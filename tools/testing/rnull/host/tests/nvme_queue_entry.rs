@@ -30,6 +30,22 @@ proptest! {
         prop_assert_eq!(completion.status().is_success(), status & 0x7ff == 0);
     }
 
+    /// A device writes entries of a queue that goes round, as a model has them.
+    #[test]
+    fn places_go_round(entries in 2..=4096usize, steps in 0..20_000usize) {
+        let mut memory = vec![0; entries];
+        let mut place = Place::FIRST;
+        for step in 0..steps {
+            let at = step % entries;
+            prop_assert_eq!(usize::from(place.index()), at);
+            prop_assert!(!place.is_new(memory[at]));
+            memory[at] = !memory[at] & Completion::PHASE | step as u64 & 0xffff_ffff;
+            prop_assert!(place.is_new(memory[at]));
+            prop_assert_eq!(Place::from_word(place.word()), place);
+            place = place.next(entries);
+        }
+    }
+
     #[test]
     fn a_failure_says_whether_to_try_again(status in 0..1u16 << 15) {
         let parsed = Completion::parse([0, u64::from(status) << 49]).status();
