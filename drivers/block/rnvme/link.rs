@@ -328,7 +328,10 @@ impl Link {
             dev_warn!(dev, "{stray} completions had an identifier of no command\n");
         }
         for queue in inner.queues.iter() {
-            queue.free();
+            if let Err(error) = queue.free() {
+                let dev = self.registers.device();
+                dev_err!(dev, "the memory of a queue was not freed: {error:?}\n");
+            }
         }
     }
 }

@@ -289,9 +289,9 @@ impl<C: Command> QueuePair<C> {
             }
             None => {
                 let ring = completion.ring().clone();
+                drop(self.ring.take()?);
                 let old = self.polled.lock().replace(completion);
                 drop(old);
-                drop(self.ring.take()?);
                 self.ring.insert(ring).map_err(|_| EBUSY)?;
             }
         }
@@ -430,7 +430,12 @@ pub(crate) trait Queue: Send + Sync {
     fn cancel(&self);
 
     /// Frees the memory of the queues, and the interrupt. The controller was stopped before.
-    fn free(&self);
+    /// Sleeps; if the queue is polled, at least for a grace period of RCU.
+    ///
+    /// # Errors
+    ///
+    /// `EDEADLK` if the caller cannot sleep. Nothing is freed then.
+    fn free(&self) -> Result;
 
     /// Returns whether the controller gets requests.
     fn is_open(&self) -> bool;
@@ -454,16 +459,17 @@ impl<C: Command> Queue for QueuePair<C> {
         self.with_completion(|queue| queue.cancel(again));
     }
 
-    fn free(&self) {
+    fn free(&self) -> Result {
         self.cancel();
+        // A task that polls may be looking at the memory, which the last reference to it frees.
+        drop(self.ring.take()?);
         let completion = self.completion.lock().take();
         drop(completion);
-        // Whoever polls may be looking at the memory.
-        drop(self.ring.take());
         let polled = self.polled.lock().take();
         drop(polled);
         let submission = self.submission.lock().take();
         drop(submission);
+        Ok(())
     }
 
     fn is_open(&self) -> bool {
