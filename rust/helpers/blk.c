@@ -46,6 +46,7 @@ static_assert((__force u32)BLK_FEAT_IO_STAT == 1u << 4);
 static_assert((__force u32)BLK_FEAT_STABLE_WRITES == 1u << 5);
 static_assert((__force u32)BLK_FEAT_NOWAIT == 1u << 7);
 static_assert((__force u32)BLK_FEAT_ZONED == 1u << 10);
+static_assert((__force u32)BLK_FEAT_ATOMIC_WRITES == 1u << 14);
 
 /*
  * When blk_mq_alloc_tag_set() fails, memory of requests that it has allocated may still

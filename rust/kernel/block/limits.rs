@@ -22,6 +22,7 @@ const FEATURE_IO_STAT: u32 = 1 << 4;
 const FEATURE_STABLE_WRITES: u32 = 1 << 5;
 const FEATURE_NOWAIT: u32 = 1 << 7;
 const FEATURE_ZONED: u32 = 1 << 10;
+const FEATURE_ATOMIC_WRITES: u32 = 1 << 14;
 
 /// Returns whether a disk with these features has FUA.
 #[inline]
@@ -92,6 +93,23 @@ pub struct QueueLimits {
     pub max_discard_segments: u16,
     /// The longest Write Zeroes request. Zero means that the disk does not support it.
     pub max_write_zeroes_sectors: Sectors,
+    /// The longest atomic write in bytes: a power failure leaves all of it on the disk, or nothing.
+    /// Zero means that the disk has no atomic writes; then the three limits below are zero, too.
+    ///
+    /// With atomic writes [`Self::max_hw_sectors`] is less than 4 GiB, and
+    /// [`Self::chunk_sectors`] is zero or not less than this.
+    pub atomic_write_hw_max: u32,
+    /// The shortest atomic write of a user in bytes: a power of two, at least the logical block
+    /// size.
+    pub atomic_write_hw_unit_min: u32,
+    /// The longest atomic write of a user in bytes: a power of two, at most
+    /// [`Self::atomic_write_hw_max`]. Several that follow one another may become one request, which
+    /// that limits.
+    pub atomic_write_hw_unit_max: u32,
+    /// An atomic write does not cross a multiple of this length in bytes: a power of two, at least
+    /// [`Self::atomic_write_hw_max`]. Of this and [`Self::chunk_sectors`], one is a multiple of the
+    /// other. Zero means that there is no such boundary.
+    pub atomic_write_hw_boundary: u32,
     /// The disk has a volatile write cache: data that is not flushed is lost on power failure.
     pub write_cache: bool,
     /// A single write can bypass the cache (FUA); used only with [`Self::write_cache`].
@@ -158,11 +176,35 @@ impl QueueLimits {
         let no_zones = self.max_open_zones == 0
             && self.max_active_zones == 0
             && self.max_hw_zone_append_sectors == Sectors::ZERO;
-        if lengths && segments && alignment && (self.zoned || no_zones) {
+        let atomic_writes = self.has_valid_atomic_writes();
+        if lengths && segments && alignment && (self.zoned || no_zones) && atomic_writes {
             Ok(())
         } else {
             Err(EINVAL)
         }
+    }
+
+    /// Returns whether the limits of atomic writes fit each other. C warns if they do not, or
+    /// ignores them.
+    fn has_valid_atomic_writes(&self) -> bool {
+        let most = self.atomic_write_hw_max;
+        let units = (self.atomic_write_hw_unit_min, self.atomic_write_hw_unit_max);
+        let boundary = self.atomic_write_hw_boundary;
+        if most == 0 {
+            return units == (0, 0) && boundary == 0;
+        }
+        let chunk = self.chunk_sectors.bytes();
+        let divide = |a: u64, b: u64| a == 0 || b == 0 || a % b == 0 || b % a == 0;
+        units.0.is_power_of_two()
+            && units.1.is_power_of_two()
+            && units.0 >= self.logical_block_size.max(1 << SECTOR_SHIFT)
+            && units.0 <= units.1
+            && units.1 <= most
+            && (chunk == 0 || u64::from(most) <= chunk)
+            && (boundary == 0 || boundary.is_power_of_two() && boundary >= most)
+            && divide(chunk, boundary.into())
+            // C counts the bytes of the longest request in 32 bits.
+            && self.max_hw_sectors.bytes() <= u64::from(u32::MAX)
     }
 
     /// Rejects a zoned disk that C would warn about, or could not handle. Returns the limits for C,
@@ -213,6 +255,10 @@ impl QueueLimits {
             discard_granularity: self.discard_granularity,
             max_discard_segments: self.max_discard_segments,
             max_write_zeroes_sectors: self.max_write_zeroes_sectors.to_u32(),
+            atomic_write_hw_max: self.atomic_write_hw_max,
+            atomic_write_hw_unit_min: self.atomic_write_hw_unit_min,
+            atomic_write_hw_unit_max: self.atomic_write_hw_unit_max,
+            atomic_write_hw_boundary: self.atomic_write_hw_boundary,
             max_open_zones: self.max_open_zones,
             max_active_zones: self.max_active_zones,
             max_hw_zone_append_sectors: self.max_hw_zone_append_sectors.to_u32(),
@@ -264,6 +310,7 @@ impl QueueLimits {
             | bit(self.rotational, FEATURE_ROTATIONAL)
             | bit(self.stable_writes, FEATURE_STABLE_WRITES)
             | bit(self.zoned, FEATURE_ZONED)
+            | bit(self.atomic_write_hw_max != 0, FEATURE_ATOMIC_WRITES)
     }
 }
 
@@ -431,6 +478,53 @@ mod tests {
             ..append
         };
         assert_eq!(zoned.validate(), Ok(()));
+    }
+
+    #[test]
+    fn atomic_writes_are_checked() {
+        let atomic = QueueLimits {
+            logical_block_size: 512,
+            atomic_write_hw_max: 24 << 10,
+            atomic_write_hw_unit_min: 512,
+            atomic_write_hw_unit_max: 16 << 10,
+            atomic_write_hw_boundary: 64 << 10,
+            ..QueueLimits::default()
+        };
+        assert_eq!(atomic.as_raw().features, FEATURE_ATOMIC_WRITES);
+        let with = |change: fn(&mut QueueLimits)| {
+            let mut limits = atomic;
+            change(&mut limits);
+            limits.validate()
+        };
+        assert_eq!(with(|_| ()), Ok(()));
+        assert_eq!(with(|limits| limits.atomic_write_hw_boundary = 0), Ok(()));
+        assert_eq!(
+            with(|limits| limits.chunk_sectors = Sectors(192)),
+            Err(EINVAL)
+        );
+        for change in [
+            (|limits| limits.atomic_write_hw_max = 0) as fn(&mut QueueLimits),
+            |limits| limits.atomic_write_hw_max = (16 << 10) - 1,
+            |limits| limits.atomic_write_hw_max = (64 << 10) + 1,
+            |limits| limits.atomic_write_hw_unit_min = 0,
+            |limits| limits.atomic_write_hw_unit_min = 256,
+            |limits| limits.atomic_write_hw_unit_min = 1536,
+            |limits| limits.atomic_write_hw_unit_min = 32 << 10,
+            |limits| limits.atomic_write_hw_unit_max = 24 << 10,
+            |limits| limits.atomic_write_hw_boundary = 48 << 10,
+            |limits| limits.logical_block_size = 1024,
+            |limits| limits.chunk_sectors = Sectors(47),
+            |limits| limits.max_hw_sectors = Sectors(1 << 23),
+        ] {
+            assert_eq!(with(change), Err(EINVAL));
+        }
+        for chunk in [64, 128, 256] {
+            let limits = QueueLimits {
+                chunk_sectors: Sectors(chunk),
+                ..atomic
+            };
+            assert_eq!(limits.validate(), Ok(()));
+        }
     }
 
     #[test]

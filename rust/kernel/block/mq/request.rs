@@ -201,6 +201,17 @@ impl<T: Operations> Request<T> {
         self.has(bindings::req_flag_bits___REQ_FUA)
     }
 
+    /// Returns whether a power failure must leave all of a write on the disk, or nothing of it:
+    /// C's `REQ_ATOMIC`.
+    ///
+    /// The block layer submits such a write only if the limits of the disk allow it at that time.
+    /// A driver of a device that does not check them has to do so itself, as they may change
+    /// before the request comes.
+    #[inline]
+    pub fn is_atomic(&self) -> bool {
+        self.has(bindings::req_flag_bits___REQ_ATOMIC)
+    }
+
     /// Returns whether the submitter has another way to do what it wants, so that a request that
     /// has failed should not be sent again: C's `blk_noretry_request()`.
     #[inline]
