@@ -5,10 +5,11 @@ import csv
 import os
 
 from functions import ABSTRACTION, DRIVER, SYNC
-from measurement import MEMORY, RUST, SCHEDULED, polls_controller
+from measurement import MEMORY, RUST, SCHEDULED, looks, polls_controller
 
 HEADER = ["row", "what", "per I/O", "raised because"]
 OWN, TREE, ALL, LOCKED = "driver and abstraction", "lock tree timer", "all", "locked operations"
+BUT_LOOKS = "driver and abstraction without poll"
 WORTH_A_LINE = 2  # instructions of a function
 GROWTH, INSTRUCTIONS, OPERATIONS = 0.02, 3, 0.25  # of share and number, only what is more than both
 
@@ -20,7 +21,10 @@ def numbers(measurement, row):
     if row in SCHEDULED:
         return {OWN: measurement.own(row, RUST)}
     if polls_controller(row):
-        return {LOCKED: measurement.get(row, RUST, "locked")}
+        return {
+            BUT_LOOKS: measurement.own_but_looks(row, RUST),
+            LOCKED: measurement.get(row, RUST, "locked"),
+        }
     return {
         OWN: measurement.own(row, RUST), TREE: measurement.get(row, RUST, "instructions", (SYNC,)),
         ALL: measurement.get(row, RUST), LOCKED: measurement.get(row, RUST, "locked"),
@@ -36,6 +40,8 @@ def functions(measurement, row):
     """Function -> instructions, of driver, abstraction and locks, to name what grew."""
     found = {}
     for (kind, symbol), count in measurement.symbols(row, RUST).items():
+        if polls_controller(row) and looks(symbol):
+            continue
         if count >= WORTH_A_LINE and kind in (DRIVER, ABSTRACTION, SYNC):
             found[symbol] = found.get(symbol, 0) + count
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))

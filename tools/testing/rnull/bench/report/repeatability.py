@@ -2,7 +2,7 @@
 """Whether a measurement is repeatable: repeated runs of a row must have come out the same."""
 
 from functions import ABSTRACTION, DRIVER, SYNC
-from measurement import SCHEDULED, polls_controller
+from measurement import SCHEDULED, looks, polls_controller
 
 OWN = (DRIVER, ABSTRACTION)
 
@@ -44,9 +44,10 @@ def doubts(measurement):
         for title, what, classes, part, least in TOLERANCES:
             if row in SCHEDULED and classes != OWN:
                 continue
-            if polls_controller(row) and what != "locked":
+            if polls_controller(row) and classes != OWN and what != "locked":
                 continue
-            counts = [measurement.of_run(run, what, classes) for run in runs]
+            but = looks if polls_controller(row) and classes == OWN else None
+            counts = [measurement.of_run(run, what, classes, but) for run in runs]
             if spread(counts) >= max(part * min(counts), least) > 0:
                 differ = unsteady(measurement, runs, what)
                 between = f"between {min(counts):.2f} and {max(counts):.2f}"

@@ -17,6 +17,7 @@ from measurement import HEADER, RUST, SCHEDULED, C, Measurement
 
 ROW = "null/direct/psync"
 POLLED = "nvme/poll/4k/uring1/read"
+LOOKS = "nvme_poll", "kernel::block::mq::vtable::Vtable::rnvme::io_queue::Io::poll"
 IOS = 1000
 failed = False
 
@@ -87,6 +88,29 @@ def check_budget(directory):
     check("budget: the reason is kept", budget.read(path)[ROW][budget.OWN] == (60, "why"))
 
 
+def check_polled_budget(directory):
+    """Of a row that is polled, what the driver does when it looks has no limit; the rest has."""
+
+    def polled(own, locked, poll):
+        lines = [(POLLED, RUST, 0, 0, "driver", "submit", own, locked),
+                 (POLLED, RUST, 0, 0, "abstraction", "complete", 10, 0),
+                 (POLLED, RUST, 0, 0, "driver", LOOKS[1], poll, 0)]
+        return measurement(directory, *lines)
+
+    path = directory / "polled.csv"
+    budget.write(path, polled(50, 10, 40), "")
+    for name, costs, words in [
+        ("the same passes", (50, 10, 40), "ok"),
+        ("looking more often passes", (50, 10, 540), "ok"),
+        ("four more of the driver fail", (54, 10, 40), "submit +4.0"),
+        ("a locked operation more fails", (50, 11, 40), "locked operations"),
+    ]:
+        found = next(budget.check(polled(*costs), budget.read(path)))
+        check(f"budget, polled: {name}",
+              found.startswith("ok") if words == "ok" else
+              found.startswith("not ok") and words in found)
+
+
 def check_table(directory):
     """The verdicts of a row: driver, locked, all."""
     check("table: below C", table.verdicts(rnull(directory, 99), ROW) == [True, True, True])
@@ -137,11 +161,18 @@ def check_repeatability(directory):
         ("the scheduler differs", (100, 900, SYNC, 20, 30, SCHEDULED[0]), None),
         ("it is no excuse for the driver", (100, 101, "driver", 0, 0, SCHEDULED[0]),
          "some_function by 1.0"),
-        ("the controller is polled more often", (100, 900, "driver", 20, 20, POLLED), None),
-        ("it is no excuse for locks", (100, 900, "driver", 20, 22, POLLED), "locked operations"),
+        ("all differs with polling", (100, 900, "block", 20, 20, POLLED), None),
+        ("it is no excuse for the driver", (100, 101, "driver", 20, 20, POLLED),
+         "some_function by 1.0"),
+        ("it is no excuse for locks", (100, 900, "block", 20, 22, POLLED), "locked operations"),
     ]:
         found = doubts(*costs)
         check(f"repeatability: {name}", words in str(found) if words else found == [])
+    for name in LOOKS:
+        polled = measurement(directory, *(
+            (POLLED, "rnull", boot, 0, "driver", name, count, 0)
+            for boot, count in ((0, 100), (1, 900))))
+        check(f"repeatability: {name} differs", repeatability.doubts(polled)[1] == [])
     check("repeatability: one run alone", repeatability.doubts(rnull(directory, 50))[1] != [])
 
 
@@ -173,6 +204,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         check_budget(directory)
+        check_polled_budget(directory)
         check_table(directory)
         check_goals(directory)
         check_repeatability(directory)
