@@ -12,7 +12,10 @@ use super::{
     },
     completion_queue::Command,
     data_pointer::DataPointer,
-    identify::descriptors::Identifiers,
+    identify::{
+        descriptors::Identifiers,
+        namespace::AtomicWrites, //
+    },
     link::{
         Link,
         State, //
@@ -119,6 +122,8 @@ pub(crate) struct Namespace {
     pub(crate) addressed: Atomic<u32>,
     /// The size of a block as a power of two, in sectors.
     pub(crate) block_shift: u32,
+    /// What is written atomically, if anything.
+    pub(crate) atomic_writes: Option<AtomicWrites>,
     /// Whether Write Zeroes may deallocate blocks, as these read as zeros then.
     pub(crate) zeroes_may_deallocate: bool,
     pub(crate) ids: Identifiers,
@@ -351,6 +356,7 @@ fn put<'q>(
     let blocks = || namespace.blocks(rq.sector(), rq.sectors());
     let command = match rq.op() {
         Op::Read => IoCommand::read(blocks()),
+        Op::Write if rq.is_atomic() => return put_atomic(rq, submission, hw, guard),
         Op::Write => IoCommand::write(blocks(), rq.is_fua()),
         Op::Flush => return put_without_memory(rq, submission, IoCommand::FLUSH, hw),
         Op::WriteZeroes => return put_write_zeroes(rq, submission, hw),
@@ -397,6 +403,29 @@ fn put_without_memory<'q>(
         command.entry(cid, hw.queue_data().addressed(), DataPointer::default())
     });
     Ok(())
+}
+
+/// Does that for a write that must be atomic. The controller has no command of its own for that,
+/// and executes any other write as it likes.
+#[cold]
+#[inline(never)]
+fn put_atomic<'q>(
+    rq: IdleRequest<'q, Io>,
+    submission: &mut Submission<InFlightIo>,
+    hw: HwQueue<'q, Io>,
+    guard: &rcu::Guard,
+) -> Result<(), RejectedRequest<'q, Io>> {
+    let namespace = hw.queue_data();
+    let (first, len) = (rq.sector().bytes(), rq.bytes());
+    if !namespace
+        .atomic_writes
+        .is_some_and(|atomic| atomic.contains(first, len))
+    {
+        return Err(reject(rq, BlkStatus::INVAL));
+    }
+    let blocks = namespace.blocks(rq.sector(), rq.sectors());
+    let command = IoCommand::write(blocks, rq.is_fua());
+    put_with_list(rq, submission, command, hw, guard)
 }
 
 /// Does that for a request to write zeros.

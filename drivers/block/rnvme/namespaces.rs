@@ -24,7 +24,10 @@ use super::{
             MAX_NAMESPACES, //
         },
         descriptors::Identifiers,
-        namespace,
+        namespace::{
+            self,
+            AtomicWrites, //
+        },
         nvm_limits::NvmLimits,
         Answer, //
     },
@@ -40,8 +43,8 @@ use super::{
     },
     names,
     prp,
-    registers::Version, //
-    sgl,
+    registers::Version,
+    sgl, //
 };
 use kernel::{
     block::{
@@ -500,6 +503,7 @@ impl Namespaces {
             nsid,
             addressed: Atomic::new(nsid),
             block_shift: found.block_shift - 9,
+            atomic_writes: found.atomic_writes,
             zeroes_may_deallocate: found.discard_zeroes && found.zeroes_may_discard,
             wwid: disk_files::worldwide_name(identity, nsid, &ids)?,
             ids,
@@ -572,14 +576,17 @@ fn limits(
     let optional = identity.optional;
     let only_if = |has: bool, sectors| if has { sectors } else { Sectors::ZERO };
     // What is written at least, without a read.
-    let physical = found
+    let preferred = found
         .preferred_write
         .filter(|bytes| bytes.is_power_of_two() && u64::from(*bytes) <= most)
-        .unwrap_or(block);
+        .map_or(block, |bytes| bytes.max(block));
+    let atomic = found.atomic_writes;
+    let atomic_unit = atomic.map_or(0, AtomicWrites::max_power_of_two);
     QueueLimits {
         logical_block_size: block,
-        physical_block_size: physical.max(block),
-        io_min: physical.max(block),
+        // File systems take the write of a physical block for an atomic one.
+        physical_block_size: preferred.min(atomic_unit.max(block)),
+        io_min: preferred,
         io_opt: found
             .optimal_write
             .filter(|bytes| u64::from(*bytes) <= most)
@@ -606,6 +613,10 @@ fn limits(
             optional.write_zeroes,
             write_zeroes.map_or(max_transfer, |most| most.min(max_write_zeroes)),
         ),
+        atomic_write_hw_max: atomic.map_or(0, |atomic| atomic.max),
+        atomic_write_hw_unit_min: atomic.map_or(0, |_| block),
+        atomic_write_hw_unit_max: atomic_unit,
+        atomic_write_hw_boundary: atomic.map_or(0, |atomic| atomic.boundary),
         write_cache: identity.has_write_cache,
         fua: identity.has_write_cache,
         ..QueueLimits::default()

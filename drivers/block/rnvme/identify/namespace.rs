@@ -45,6 +45,61 @@ impl Unusable {
     }
 }
 
+/// Which writes of a namespace a power failure leaves on the disk as a whole, or not at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AtomicWrites {
+    /// The most bytes that such a write may have: one block at least.
+    pub(crate) max: u32,
+    /// Such a write does not cross a multiple of so many bytes: a power of two that is not less
+    /// than `max`, or 0 if there is no such boundary.
+    pub(crate) boundary: u32,
+}
+
+impl AtomicWrites {
+    /// Parses them; [`None`] if there are none, or if what is said about them is contradictory.
+    ///
+    /// What the controller says about all of its namespaces is ignored: the formats of these may
+    /// differ.
+    fn parse(data: &Answer, block_shift: u32) -> Option<Self> {
+        let length = |blocks: u16| (u64::from(blocks) + 1) << block_shift;
+        // The boundaries may be elsewhere, which the block layer does not know.
+        if le16::<42>(data) != 0 {
+            return None;
+        }
+        let block = Self {
+            max: 1 << block_shift,
+            boundary: 0,
+        };
+        let (has_fields, blocks) = (byte::<24>(data) & 1 << 1 != 0, le16::<36>(data));
+        if !has_fields || blocks == 0 {
+            return Some(block);
+        }
+        let (max, boundary) = (length(blocks), le16::<44>(data));
+        let boundary = if boundary == 0 { 0 } else { length(boundary) };
+        if boundary != 0 && (!boundary.is_power_of_two() || boundary < max) {
+            return None;
+        }
+        // A multiple of a boundary is one of its half, too.
+        let most = 1u64 << 31;
+        Some(Self {
+            max: max.min(most) as u32,
+            boundary: boundary.min(most) as u32,
+        })
+    }
+
+    /// Returns the longest such write that is a power of two.
+    pub(crate) fn max_power_of_two(self) -> u32 {
+        1 << self.max.ilog2()
+    }
+
+    /// Returns whether a write of `len` bytes at `first` is one of these.
+    pub(crate) fn contains(self, first: u64, len: u32) -> bool {
+        let end = first.saturating_add(u64::from(len).saturating_sub(1));
+        let is_same = |boundary: u32| (first ^ end) & !(u64::from(boundary) - 1) == 0;
+        len <= self.max && (self.boundary == 0 || is_same(self.boundary))
+    }
+}
+
 /// A namespace that can be used as a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Namespace {
@@ -58,6 +113,8 @@ pub(crate) struct Namespace {
     pub(crate) optimal_write: Option<u32>,
     /// How many bytes to discard at a time, if the namespace says so.
     pub(crate) preferred_discard: Option<u32>,
+    /// What it writes atomically, if anything.
+    pub(crate) atomic_writes: Option<AtomicWrites>,
     /// Whether blocks that were discarded read as zeros.
     pub(crate) discard_zeroes: bool,
     /// Whether Write Zeroes may discard blocks.
@@ -103,6 +160,7 @@ impl Namespace {
             // Zero stands for no preference here.
             optimal_write: Some(le16::<72>(data)).filter(|it| *it > 0).and_then(length),
             preferred_discard: length(le16::<68>(data)),
+            atomic_writes: AtomicWrites::parse(data, block_shift),
             discard_zeroes: deallocated & 7 == 1,
             zeroes_may_discard: deallocated & 1 << 3 != 0,
             eui64: identifier(bytes::<120, 8>(data)),

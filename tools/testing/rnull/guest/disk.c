@@ -7,12 +7,16 @@
  *        disk verify DISK SEED OFFSET BYTES     does both
  *        disk zeros DISK OFFSET BYTES           expects zeros there
  *        disk model DISK BLOCK OPERATIONS SEED [GRAIN]
- *        disk read|write|fua|discard|flush DISK OFFSET BYTES
+ *        disk read|write|fua|atomic|discard|flush DISK OFFSET BYTES
  *        disk no-memory write|fua|polled|flush DISK OFFSET BYTES
  */
 #include "faults.h"
 #include "polled.h"
 #include "util.h"
+
+#ifndef RWF_ATOMIC
+#define RWF_ATOMIC 0x40
+#endif
 
 enum { PAGE = 4096, STEP = 65536 };
 
@@ -147,6 +151,8 @@ static const char *transfer(const char *what, bool no_memory, const char *path, 
 		done = do_polled_write(&polling);
 	else if (!strcmp(what, "fua"))
 		done = pwritev2(fd, &data, 1, offset, RWF_DSYNC);
+	else if (!strcmp(what, "atomic"))
+		done = pwritev2(fd, &data, 1, offset, RWF_ATOMIC);
 	else if (!strcmp(what, "discard"))
 		done = ioctl(fd, BLKDISCARD, range) ? -1 : (ssize_t)bytes;
 	else if (!strcmp(what, "flush"))

@@ -515,6 +515,9 @@ static void identify_namespace(struct nvme_id_ns *id, u32 nsid)
 	id->nlbaf = 1;
 	id->flbas = nsid - 1;
 	id->dlfeat = 1 | 1 << 3;
+	id->nsfeat = NVME_NS_FEAT_ATOMICS;
+	id->nawupf = cpu_to_le16(5);
+	id->nabspf = cpu_to_le16(15);
 	id->lbaf[0].ds = 9;
 	id->lbaf[1].ds = 12;
 }

@@ -21,6 +21,7 @@ use rnvme::identify::{
     },
     descriptors::Identifiers,
     namespace::{
+        AtomicWrites,
         Namespace,
         Unusable, //
     },
@@ -112,6 +113,38 @@ fn preferences_that_overflow_are_left_out() {
     // A zero-based number, but of which 0 says nothing.
     let none = usual_but(&[(24, &[0x10])]);
     assert_eq!(Namespace::parse(&none).unwrap().optimal_write, None);
+}
+
+#[test]
+fn atomic_writes() {
+    let parse =
+        |fields: &[(usize, &[u8])]| Namespace::parse(&usual_but(fields)).unwrap().atomic_writes;
+    let some = |max, boundary| Some(AtomicWrites { max, boundary });
+    let block = some(4096, 0);
+    assert_eq!(parse(&[]), block);
+    // Without the feature the fields are of no meaning, and without the length the boundary is.
+    assert_eq!(parse(&[(36, &[7]), (44, &[7])]), block);
+    assert_eq!(parse(&[(24, &[2]), (44, &[7])]), block);
+    assert_eq!(parse(&[(24, &[2]), (36, &[7])]), some(32 << 10, 0));
+    assert_eq!(
+        parse(&[(24, &[2]), (36, &[5]), (44, &[15])]),
+        some(24 << 10, 64 << 10)
+    );
+    assert_eq!(some(24 << 10, 0).unwrap().max_power_of_two(), 16 << 10);
+    // The boundaries are elsewhere, not at powers of two, within a write.
+    assert_eq!(parse(&[(24, &[2]), (36, &[7]), (42, &[1])]), None);
+    assert_eq!(parse(&[(24, &[2]), (36, &[7]), (44, &[8])]), None);
+    assert_eq!(parse(&[(24, &[2]), (36, &[8]), (44, &[7])]), None);
+    // More than 32 bits can count.
+    let most = [
+        (24, &[2][..]),
+        (36, &[0xff; 2]),
+        (44, &[0xff; 2]),
+        (134, &[16]),
+        (0, &[1, 0, 0, 0]),
+        (8, &[0; 8]),
+    ];
+    assert_eq!(parse(&most), some(1 << 31, 1 << 31));
 }
 
 #[test]
@@ -264,6 +297,34 @@ fn the_list_of_namespaces() {
 }
 
 proptest! {
+    /// All bytes of an atomic write are between two multiples of the boundary.
+    #[test]
+    fn atomic_writes_do_not_cross(max in 1..5000u32, shift in 13..16u32, first in 0..100_000u64, len in 1..10_000u32) {
+        let boundary = 1 << shift;
+        let place = |byte: u64| byte / u64::from(boundary);
+        let is_within = place(first) == place(first + u64::from(len) - 1);
+        let none = AtomicWrites { max, boundary: 0 };
+        prop_assert_eq!(none.contains(first, len), len <= max);
+        let some = AtomicWrites { max, boundary };
+        prop_assert_eq!(some.contains(first, len), len <= max && is_within);
+    }
+
+    #[test]
+    fn atomic_writes_are_limits_of_a_disk(answer in noise(), shift in 9..17u8) {
+        let mut answer = answer;
+        // A usual format and capacity.
+        answer[0..16].copy_from_slice(&[[0xff, 0, 0, 0, 0, 0, 0, 0], [0; 8]].concat());
+        answer[26] = 0;
+        answer[128..132].copy_from_slice(&[0, 0, shift, 0]);
+        if let Some(atomic) = Namespace::parse(&answer).unwrap().atomic_writes {
+            prop_assert!(atomic.max >= 1 << shift);
+            prop_assert!(atomic.boundary == 0 || atomic.boundary.is_power_of_two());
+            prop_assert!(atomic.boundary == 0 || atomic.boundary >= atomic.max);
+            let most = atomic.max_power_of_two();
+            prop_assert!(most <= atomic.max && u64::from(atomic.max) < 2 * u64::from(most));
+        }
+    }
+
     /// The walk goes upwards and ends, whatever each of endless answers contains.
     #[test]
     fn any_list_of_namespaces(first in noise(), step in 1..3u32, most in 0..5000u32) {
