@@ -91,7 +91,9 @@ static int access_page(u64 address, void *buffer, size_t len, bool to_memory)
 	guard(raw_spinlock_irqsave)(&lock);
 	if (gone || !(command() & PCI_COMMAND_MASTER) || (is_wanted && wanted != forbidden))
 		return -EPERM;
-	if (!pfn_valid(pfn) || PageReserved(pfn_to_page(pfn))) {
+	/* The kernel may write zeros from its page of them. */
+	if (!pfn_valid(pfn) ||
+	    (PageReserved(pfn_to_page(pfn)) && (to_memory || !is_zero_pfn(pfn)))) {
 		fault("not memory", address);
 		return -EFAULT;
 	}
