@@ -15,9 +15,11 @@ run: ## verified I/O in Debian's kernel: null_blk and rnull, then nvme and rnvme
 test: ## all tests, with a summary (FULL=1: all guest tests on the debug kernel, too)
 	@tools/testing/rnull/run
 
-soak: ## queues, power, rmdir, unload, CPUs, NVMe controllers: each changed 1000 times under I/O; then SECONDS=7200 of misuse on each of three
+soak: ## queues, power, rmdir, unload, CPUs, NVMe controllers: each changed 1000 times under I/O; an hour of lies to rnvme (SEED=1); then SECONDS=7200 of misuse on each of three
 	@ROUNDS=1000 RNULL_TIMEOUT_SCALE=40 tools/testing/rnull/run soak full-soak full-build-debug-up
-	@status=0; tools/testing/rnull/nvme-rounds 1000 || status=1; for guest in "--cpus 2" "--cpus 8" "--kernel debug+up --cpus 1"; do \
+	@status=0; tools/testing/rnull/nvme-rounds 1000 || status=1; \
+		tools/testing/rnull/hostile 3600 "$(or $(SEED),1)" --no-kmemleak || status=1; \
+		for guest in "--cpus 2" "--cpus 8" "--kernel debug+up --cpus 1"; do \
 		tools/testing/rnull/adversary "$(or $(SECONDS),7200)" next $$guest || status=1; done; exit $$status
 
 fuzz: ## null_blk beside rnull at random (SECONDS=600, SEED=1, or REPLAY=file with the commands of a failure)
