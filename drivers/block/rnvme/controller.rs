@@ -48,6 +48,7 @@ use super::{
     },
     params,
     queue_pair::QueueOptions,
+    quirks::Quirks,
     registers::{
         Unsupported,
         CQ_ENTRY_SHIFT,
@@ -107,6 +108,7 @@ pub(crate) struct Controller {
     /// Until the namespaces are looked for.
     limits: Option<NvmLimits>,
     shutdown_timeout: u32,
+    quirks: Quirks,
     instance: Instance,
 }
 
@@ -114,7 +116,11 @@ impl Controller {
     /// Enables a controller, and makes disks of its namespaces.
     ///
     /// `reset` asks for [`Self::reset_if_failed`].
-    pub(crate) fn new(dev: &pci::Device<Core<'_>>, reset: Arc<dyn ResetRequest>) -> Result<Self> {
+    pub(crate) fn new(
+        dev: &pci::Device<Core<'_>>,
+        reset: Arc<dyn ResetRequest>,
+        quirks: Quirks,
+    ) -> Result<Self> {
         let registers = Registers::new(dev)?;
         let link = Link::new(registers, BusMaster::new(dev)?, Alarm::new(reset)?);
         let link = Arc::pin_init(link, GFP_KERNEL)?;
@@ -140,6 +146,7 @@ impl Controller {
             identity: None,
             limits: None,
             shutdown_timeout: params::shutdown_timeout(),
+            quirks,
             instance: Instance::new()?,
         };
         this.enable(dev)?;
@@ -200,6 +207,7 @@ impl Controller {
             parent: control.as_parent()?,
             instance: self.instance.number(),
             identity,
+            quirks: self.quirks,
             limits,
             version: self.link.registers.version()?,
         })?;
@@ -410,10 +418,16 @@ impl Controller {
         let parsed = answer.first_chunk().and_then(|answer| {
             controller::Controller::parse(answer, SQ_ENTRY_SHIFT, CQ_ENTRY_SHIFT)
         });
-        let Some(found) = parsed else {
+        let Some(mut found) = parsed else {
             dev_err!(dev, "not supported: {}\n", Unsupported::EntrySize.reason());
             return Err(ENODEV);
         };
+        if self.quirks.has_no_write_zeroes {
+            found.optional.write_zeroes = false;
+        }
+        if self.quirks.has_bogus_nqn {
+            found.forget_subsystem_name();
+        }
         if found.shutdown_timeout > 0 {
             self.shutdown_timeout = found.shutdown_timeout.min(MAX_SHUTDOWN_TIMEOUT);
         }

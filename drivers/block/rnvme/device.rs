@@ -5,7 +5,8 @@
 use super::{
     alarm::ResetRequest,
     controller::Controller,
-    prp, //
+    prp,
+    quirks::Quirks, //
 };
 use kernel::{
     device::Core,
@@ -72,11 +73,18 @@ impl Driver for Nvme {
     ) -> impl PinInit<Data, Error> + 'bound {
         let controller = move || {
             // A user may give any device to the driver.
-            if dev.pci_class() == Class::STORAGE_EXPRESS {
-                Controller::new(dev, Arc::new(Reset(work), GFP_KERNEL)?)
-            } else {
-                Err(ENODEV)
+            if dev.pci_class() != Class::STORAGE_EXPRESS {
+                return Err(ENODEV);
             }
+            let (vendor, device) = (dev.vendor_id().as_raw(), dev.device_id());
+            let quirks = Quirks::of(vendor, device).map_err(|need| {
+                dev_err!(
+                    dev,
+                    "not supported: {vendor:04x}:{device:04x} needs {need}\n"
+                );
+                ENODEV
+            })?;
+            Controller::new(dev, Arc::new(Reset(work), GFP_KERNEL)?, quirks)
         };
         // Made when nothing can fail any more after it: it must be stopped before it is dropped.
         try_pin_init!(Data {

@@ -43,6 +43,7 @@ use super::{
     },
     names,
     prp,
+    quirks::Quirks,
     registers::Version,
     sgl, //
 };
@@ -92,6 +93,7 @@ pub(crate) struct Source {
     /// The number of the controller.
     pub(crate) instance: usize,
     pub(crate) identity: Controller,
+    pub(crate) quirks: Quirks,
     pub(crate) limits: NvmLimits,
     pub(crate) version: Version,
     /// Last: it keeps the module in memory, of which the worker may drop the rest.
@@ -456,25 +458,29 @@ impl Namespaces {
 
     /// Returns the identifiers of a namespace: those of the list first.
     fn identifiers(&self, nsid: u32, found: &namespace::Namespace) -> Result<Identifiers> {
-        let mut ids = Identifiers {
-            eui64: found.eui64,
-            nguid: found.nguid,
-            ..Identifiers::default()
-        };
+        let Quirks {
+            has_bogus_ids,
+            has_no_id_list,
+            ..
+        } = self.source.quirks;
+        let mut listed = Identifiers::default();
         // Older controllers do not know the question.
-        if !self.source.version.is_at_least(1, 3) {
-            return Ok(ids);
+        if self.source.version.is_at_least(1, 3) && !has_no_id_list {
+            if let Some(answer) = self.ask(Identify::Descriptors(nsid))? {
+                listed = Identifiers::parse(answer.first_chunk().ok_or(EIO)?);
+            }
         }
-        let Some(answer) = self.ask(Identify::Descriptors(nsid))? else {
-            return Ok(ids);
-        };
-        let listed = Identifiers::parse(answer.first_chunk().ok_or(EIO)?);
-        ids = Identifiers {
-            eui64: listed.eui64.or(ids.eui64),
-            nguid: listed.nguid.or(ids.nguid),
+        if has_bogus_ids {
+            return Ok(Identifiers {
+                command_set: listed.command_set,
+                ..Identifiers::default()
+            });
+        }
+        Ok(Identifiers {
+            eui64: listed.eui64.or(found.eui64),
+            nguid: listed.nguid.or(found.nguid),
             ..listed
-        };
-        Ok(ids)
+        })
     }
 
     /// Makes a disk with the lowest number that is free.

@@ -85,6 +85,8 @@ mod identify;
 
 mod registers;
 
+mod quirks;
+
 use control::Classes;
 use device::Nvme;
 use kernel::{

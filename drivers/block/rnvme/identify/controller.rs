@@ -120,6 +120,11 @@ impl Controller {
         })
     }
 
+    /// Ignores what the controller says the name of the subsystem is.
+    pub(crate) fn forget_subsystem_name(&mut self) {
+        self.nqn = Text::new([0; 256]);
+    }
+
     /// Returns the name of the subsystem, as a host makes it if the controller does not say.
     pub(crate) fn subsystem_name(&self) -> impl fmt::Display + '_ {
         SubsystemName(self)

@@ -486,6 +486,7 @@ static void identify_controller(struct nvme_id_ctrl *id)
 	memset(id->mn, ' ', sizeof(id->mn));
 	memcpy(id->mn, "soft controller", 15);
 	memcpy(id->fr, "1       ", sizeof(id->fr));
+	strscpy(id->subnqn, "nqn.2014-08.org.nvmexpress:soft");
 	id->mdts = ilog2(MOST_BYTES / PAGE_BYTES);
 	id->cntlid = cpu_to_le16(1);
 	id->ver = cpu_to_le32(NVME_VS(1, 4, 0));

@@ -30,6 +30,10 @@ unsigned long bar_size = 64 << 10;
 module_param_named(size, bar_size, ulong, 0400);
 MODULE_PARM_DESC(size, "size of the registers in bytes, a power of two");
 
+static uint id = 0x1b360010;
+module_param(id, uint, 0400);
+MODULE_PARM_DESC(id, "device of PCI, and above it the vendor");
+
 /* What a driver did wrong. */
 static unsigned long faults;
 module_param(faults, ulong, 0400);
@@ -154,8 +158,8 @@ static void set_command(u16 value)
 static void init_config(void)
 {
 	memset(config, 0, sizeof(config));
-	put_config(PCI_VENDOR_ID, 0x1b36, 2);
-	put_config(PCI_DEVICE_ID, 0x0010, 2);
+	put_config(PCI_VENDOR_ID, id >> 16, 2);
+	put_config(PCI_DEVICE_ID, id, 2);
 	put_config(PCI_STATUS, PCI_STATUS_CAP_LIST, 2);
 	put_config(PCI_CLASS_REVISION, PCI_CLASS_STORAGE_EXPRESS << 8 | 1, 4);
 	put_config(PCI_BASE_ADDRESS_0, at | PCI_BASE_ADDRESS_MEM_TYPE_64, 4);
