@@ -145,6 +145,20 @@ static void reset(void)
 	put(NVME_REG_CSTS, 0);
 }
 
+/* Notes that the driver is told of an event, so that it may ask for the next one. */
+static bool forget_event_request(u16 cid)
+{
+	unsigned int i;
+
+	for (i = 0; i < event_count; i++) {
+		if (event_requests[i] == cid) {
+			event_requests[i] = event_requests[--event_count];
+			return true;
+		}
+	}
+	return false;
+}
+
 /*
  * Notes that the driver is told that a command has completed. The memory of that is the driver's again
  * if it believes it, so it must not be accessed: nothing but an IOMMU could keep a device from that.
@@ -162,6 +176,8 @@ static void tell(unsigned int id, u16 cid)
 			it->is_told = true;
 		}
 	}
+	if (!id && forget_event_request(cid))
+		is_fetched = true;
 	for (i = 0; i < GHOSTS; i++) {
 		struct ghost *ghost = &ghosts[i];
 
@@ -246,8 +262,10 @@ static void lie_about_entries(unsigned int id, u32 where, u16 cid)
 		post_false(id, where, sq[id].cids[chance(REMEMBERED)], 0);
 	if (lie(LIE_other_queue))
 		post_false(some_queue(), where, cid, 0);
-	if (lie(LIE_event_stray))
+	if (lie(LIE_event_stray)) {
+		forget_event_request(sq[0].entries - 1);
 		post(0, random64(), where, sq[0].entries - 1, chance(2) ? 0 : random64());
+	}
 	id = some_queue();
 	queue = &cq[id];
 	if (!queue->exists)
