@@ -51,6 +51,11 @@ wait_for() {
 	return 1
 }
 
+# is_busy DISK: whether there is a load now, which is more than udev reads at once.
+is_busy() {
+	awk '{ exit !($1 + $2 >= 4) }' "/sys/block/$1/inflight"
+}
+
 # has_said ADDRESS TEXT COUNT: whether the driver has logged that so often.
 has_said() {
 	[ "$(count "$1" "$2")" -ge "$3" ]
