@@ -11,11 +11,11 @@ ROLE = re.compile(r"(?:(.*) <)?([^<> ]+@[^<> ]+?)>? \((.*)\)$")
 CHANGES = {"=": None, "!": "changed", ">": "new", "<": "dropped"}
 
 
-def recipients(source, patch):
-    """Whom get_maintainer.pl names for a patch: [(field, address)]. Copies go to who is no
-    maintainer."""
+def recipients(source, *of):
+    """Whom get_maintainer.pl names for a patch, or for `-f` and a file: [(field, address)]. Copies
+    go to who is no maintainer."""
     said = subprocess.run(
-        ["perl", "scripts/get_maintainer.pl", "--nogit", "--nogit-fallback", "--roles", patch],
+        ["perl", "scripts/get_maintainer.pl", "--nogit", "--nogit-fallback", "--roles", *of],
         cwd=source, check=True, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
     found = []
     for line in said.splitlines():
@@ -27,6 +27,15 @@ def recipients(source, patch):
         field = "To" if re.search(r"\b(maintainer|supporter):", roles) else "Cc"
         found.append((field, email.utils.formataddr(((name or "").strip('"'), address))))
     return found
+
+
+def watchers(source, series):
+    """Who gets copies of the whole series: [(field, address)]."""
+    for path in series.watched:
+        if not (source / path).is_file():
+            raise manifest.Error(f"{series.name}: the base has no {path}, whose maintainers get copies")
+    return [("Cc", address) for path in series.watched
+            for _, address in recipients(source, "-f", path)]
 
 
 def headers(found):
@@ -100,8 +109,10 @@ def write(repository, series, start, head, outdir, source, version=1, earlier=No
         blurb += "\n\n" + describe(changes, version)
     text = cover.read_text().replace("*** SUBJECT HERE ***", series.subject)
     cover.write_text(text.replace("*** BLURB HERE ***", blurb))
+    copies = watchers(source, series) if source else []
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        found = list(pool.map(lambda patch: recipients(source, patch) if source else [], patches))
+        found = list(pool.map(
+            lambda patch: recipients(source, patch) + copies if source else [], patches))
     kinds = {number: CHANGES[kind] for kind, number, _ in changes}
     for number, (patch, who) in enumerate(zip(patches, found), 1):
         note = f"v{version}: {kinds.get(str(number)) or 'no change'}\n" if earlier else ""

@@ -2,7 +2,11 @@
 """Reads the manifest: which series there are, of which patches, and what belongs to each.
 
 A file of the directory `manifest` is a series; their names give the order. It begins with the cover
-letter: the subject, an empty line, the text. Then come the patches, in their order:
+letter: the subject, an empty line, the text, and
+
+    > path                  a file of the base, whose maintainers get copies of the whole series
+
+Then come the patches, in their order:
 
     == subject
     text
@@ -70,6 +74,7 @@ class Series:
         self.name = path.name
         self.patches = []
         self.subject, self.cover = "", ""
+        self.watched = []
         self.read(path)
 
     def read(self, path):
@@ -87,6 +92,8 @@ class Series:
                 patch, text, parts = Patch(where, ""), [], None
                 patch.mail = line[2:].strip()
                 self.patches.append(patch)
+            elif not patch and line.startswith("> "):
+                self.watched.append(line[2:].strip())
             elif patch and line.startswith("+ "):
                 parts = patch.part(where, line[2:].strip())
             elif patch and line.startswith("- "):
