@@ -50,6 +50,7 @@ use core::ops::Deref;
 use kernel::{
     block::{
         mq::{
+            CompletingRequest,
             DiskAccess,
             HwQueue,
             IdleRequest,
@@ -232,7 +233,9 @@ impl Command for InFlightIo {
         let rq = rq.unmap(guard);
         // Nearly all succeed, and were not tried before.
         if completion.status().is_success() && rq.data().is_clear() {
-            batch.end(rq, Ok(()));
+            if let Some(rq) = rq.complete_remote() {
+                batch.end(rq, Ok(()));
+            }
         } else {
             finish(rq, completion);
         }
@@ -727,6 +730,11 @@ impl Operations for Io {
                 }
             };
         }
+    }
+
+    /// Ends a request that has succeeded, on the CPU that `rq_affinity` asks for.
+    fn complete(rq: CompletingRequest<Self>) {
+        rq.end(Ok(()));
     }
 
     fn poll(hw: HwQueue<'_, Self>, batch: &mut IoCompletionBatch<'_, Self>) -> u32 {
