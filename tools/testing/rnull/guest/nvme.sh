@@ -51,9 +51,18 @@ wait_for() {
 	return 1
 }
 
-# is_busy DISK: whether there is a load now, which is more than udev reads at once.
+# is_busy DISK: whether there is a load now, which reads and writes more than udev does. What is in
+# flight at a moment says little, as an emulated controller may answer before anything else runs.
 is_busy() {
-	awk '{ exit !($1 + $2 >= 4) }' "/sys/block/$1/inflight"
+	local before
+	before=$(ios "$1")
+	sleep 0.2
+	[ $(($(ios "$1") - before)) -ge 64 ]
+}
+
+# ios DISK: how many reads and writes have ended.
+ios() {
+	awk '{ print $1 + $5 }' "/sys/block/$1/stat"
 }
 
 # has_said ADDRESS TEXT COUNT: whether the driver has logged that so often.
