@@ -5,6 +5,8 @@
 #include <linux/irqflags.h>
 #include <linux/slab.h>
 
+#ifdef CONFIG_BLOCK
+
 /* rust/kernel/block/badblocks.rs repeats the encoding of an entry. */
 static_assert(BB_OFFSET_MASK == ((1ULL << 54) - 1) << 9);
 static_assert(BB_LEN_MASK == 511 && BB_LEN(0) == 1);
@@ -64,3 +66,5 @@ __rust_helper u64 rust_helper_badblocks_entry(struct badblocks *bb, int index)
 {
 	return READ_ONCE(bb->page[index]);
 }
+
+#endif /* CONFIG_BLOCK */

@@ -7,6 +7,8 @@
 #include <linux/jiffies.h>
 #include <linux/part_stat.h>
 
+#ifdef CONFIG_BLOCK
+
 __rust_helper void rust_helper_memcpy_from_page(char *dst, struct page *src,
 						size_t src_at, size_t len)
 {
@@ -85,3 +87,5 @@ __rust_helper void rust_helper_bio_account_end(struct bio *bio, unsigned long st
 		part_stat_unlock();
 	}
 }
+
+#endif /* CONFIG_BLOCK */

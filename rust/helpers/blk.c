@@ -15,6 +15,8 @@
 #include <linux/srcu.h>
 #include <linux/workqueue.h>
 
+#ifdef CONFIG_BLOCK
+
 /* rust/kernel/block/status.rs repeats these numbers. */
 static_assert((__force u8)BLK_STS_NOTSUPP == 1);
 static_assert((__force u8)BLK_STS_TIMEOUT == 2);
@@ -454,3 +456,5 @@ __rust_helper void rust_helper_bdev_get_limits(struct block_device *bdev,
 	*lim = queue_limits_start_update(bdev_get_queue(bdev));
 	queue_limits_cancel_update(bdev_get_queue(bdev));
 }
+
+#endif /* CONFIG_BLOCK */

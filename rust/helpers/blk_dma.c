@@ -4,6 +4,19 @@
 #include <linux/blk-mq-dma.h>
 #include <linux/dma-mapping.h>
 
+/* The largest size that can be mapped at all, and the largest that can be mapped fast. */
+__rust_helper size_t rust_helper_blk_dma_max_size(struct device *dev)
+{
+	return dma_max_mapping_size(dev);
+}
+
+__rust_helper size_t rust_helper_blk_dma_opt_size(struct device *dev)
+{
+	return dma_opt_mapping_size(dev);
+}
+
+#ifdef CONFIG_BLOCK
+
 /* rust/kernel/block/mq/dma_mapping.rs has room for the iterator, and reads what it returns. */
 static_assert(sizeof(struct blk_dma_iter) <= 128);
 static_assert(offsetof(struct { char c; struct blk_dma_iter iter; }, iter) <=
@@ -106,13 +119,4 @@ __rust_helper void rust_helper_blk_dma_unmap_iova(struct request *rq,
 	dma_iova_destroy(dev, &state, len, rq_dma_dir(rq), 0);
 }
 
-/* The largest size that can be mapped at all, and the largest that can be mapped fast. */
-__rust_helper size_t rust_helper_blk_dma_max_size(struct device *dev)
-{
-	return dma_max_mapping_size(dev);
-}
-
-__rust_helper size_t rust_helper_blk_dma_opt_size(struct device *dev)
-{
-	return dma_opt_mapping_size(dev);
-}
+#endif /* CONFIG_BLOCK */

@@ -52,3 +52,11 @@ __rust_helper struct cdev *rust_helper_inode_cdev(struct inode *inode)
 {
 	return inode->i_cdev;
 }
+
+#ifndef CONFIG_SYSFS
+__rust_helper int rust_helper_sysfs_create_link(struct kobject *kobj, struct kobject *target,
+						const char *name)
+{
+	return sysfs_create_link(kobj, target, name);
+}
+#endif

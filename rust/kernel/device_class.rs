@@ -33,6 +33,7 @@ mod attribute;
 
 mod parent;
 
+#[cfg(CONFIG_BLOCK)]
 pub(crate) use self::attribute::Table;
 pub use self::{
     attribute::Attribute,

@@ -7,6 +7,9 @@
 //!
 //! C header: [`include/linux/srcu.h`](srctree/include/linux/srcu.h)
 
+// Not used in all configurations.
+#![allow(dead_code)]
+
 use crate::{
     bindings,
     error::to_result,
