@@ -7,6 +7,7 @@
 #include <linux/blk-mq.h>
 #include <linux/blkdev.h>
 #include <linux/compat.h>
+#include <linux/delay.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/module.h>
@@ -288,21 +289,6 @@ __rust_helper void rust_helper_blk_start_queues(struct request_queue *q)
 	rust_helper_blk_run_queues(q);
 }
 
-/*
- * The caller ensures that the number of hardware queues does not change, and that no
- * disk is added. C has no function that starts the queues of all disks of a tag set,
- * until "blk-mq: start the stopped queues of all disks of a tag set" adds one.
- */
-__rust_helper void rust_helper_blk_start_all_queues(struct blk_mq_tag_set *set)
-{
-	struct request_queue *q;
-
-	mutex_lock(&set->tag_list_lock);
-	list_for_each_entry(q, &set->tag_list, tag_set_list)
-		rust_helper_blk_start_queues(q);
-	mutex_unlock(&set->tag_list_lock);
-}
-
 /* While the queue is in use, it cannot be frozen, so its hardware queues stay. */
 __rust_helper bool rust_helper_blk_use_queue(struct request_queue *q)
 {
@@ -321,6 +307,34 @@ __rust_helper bool rust_helper_blk_use_queue(struct request_queue *q)
 __rust_helper void rust_helper_blk_unuse_queue(struct request_queue *q)
 {
 	percpu_ref_put(&q->q_usage_counter);
+}
+
+/*
+ * Starts the queues of all disks of a tag set. The caller ensures that the number of
+ * hardware queues does not change.
+ *
+ * The hardware queues of a disk stay while the list has it, which takes the lock. A task
+ * with the lock may freeze a disk, and wait for requests in hardware queues that are
+ * stopped. So start those meanwhile: such a disk is in use.
+ */
+__rust_helper void rust_helper_blk_start_all_queues(struct blk_mq_tag_set *set)
+{
+	struct request_queue *q;
+
+	while (!mutex_trylock(&set->tag_list_lock)) {
+		rcu_read_lock();
+		list_for_each_entry_rcu(q, &set->tag_list, tag_set_list) {
+			if (!rust_helper_blk_use_queue(q))
+				continue;
+			rust_helper_blk_start_queues(q);
+			rust_helper_blk_unuse_queue(q);
+		}
+		rcu_read_unlock();
+		fsleep(USEC_PER_MSEC);
+	}
+	list_for_each_entry(q, &set->tag_list, tag_set_list)
+		rust_helper_blk_start_queues(q);
+	mutex_unlock(&set->tag_list_lock);
 }
 
 /*

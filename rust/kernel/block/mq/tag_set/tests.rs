@@ -31,10 +31,13 @@ mod suite {
         error::from_err_ptr,
         sync::{
             atomic::{
+                Acquire,
                 Atomic,
-                Relaxed, //
+                Relaxed,
+                Release, //
             },
-            new_mutex, //
+            new_mutex,
+            Arc, //
         },
         time::{
             delay::fsleep,
@@ -297,6 +300,85 @@ mod suite {
         assert_eq!(goes_through(), Some(true));
         thaw();
         drop(resize);
+
+        // SAFETY: The test owns the queue, and does not use it again.
+        tags.with_fixed_queues(|_| unsafe {
+            bindings::blk_mq_destroy_queue(queue);
+            bindings::blk_put_queue(queue);
+        });
+        Ok(())
+    }
+
+    #[test]
+    fn stopped_queues_are_started_while_another_disk_leaves() -> Result {
+        let tags = TagSet::<Driver>::new(TagSetOptions::default(), Ok(()))?;
+        let datas = [
+            KBox::pin_init(tags.disk_data(None, Ok(())), GFP_KERNEL)?,
+            KBox::pin_init(tags.disk_data(None, Ok(())), GFP_KERNEL)?,
+        ];
+        let new_queue = |data: &DiskData<Driver>| {
+            let data = ptr::from_ref(data).cast_mut().cast();
+            // SAFETY: The tag set and the data outlive the queues, which are destroyed below.
+            from_err_ptr(tags.with_fixed_queues(|set| unsafe {
+                bindings::blk_mq_alloc_queue(set, ptr::null_mut(), data)
+            }))
+        };
+        let queue = new_queue(&datas[0])?;
+        let other = new_queue(&datas[1])? as usize;
+        // SAFETY: The queue is valid until it is destroyed, and has a hardware queue.
+        let hctx = unsafe { *(*queue).queue_hw_ctx } as usize;
+        let is_stopped = move || {
+            let hctx = hctx as *const bindings::blk_mq_hw_ctx;
+            // SAFETY: As above.
+            let state = unsafe { (&raw const (*hctx).__bindgen_anon_1.state).read_volatile() };
+            state & (1 << bindings::BLK_MQ_S_STOPPED) != 0
+        };
+
+        // Stands for a request that waits in a hardware queue that is stopped.
+        //
+        // SAFETY: As above.
+        assert!(unsafe { bindings::blk_use_queue(queue) });
+        // SAFETY: As above.
+        unsafe { bindings::blk_mq_stop_hw_queues(queue) };
+        assert!(is_stopped());
+
+        // If a single disk is left, C freezes it to note that it does not share its tags.
+        let tasks = Arc::new(Atomic::new(2u32), GFP_KERNEL)?;
+        let task = tasks.clone();
+        workqueue::system().try_spawn(GFP_KERNEL, move || {
+            let other = other as *mut bindings::request_queue;
+            // SAFETY: The test owns the queue, and does not use it again.
+            unsafe { bindings::blk_mq_destroy_queue(other) };
+            // SAFETY: As above.
+            unsafe { bindings::blk_put_queue(other) };
+            task.fetch_sub(1, Release);
+        })?;
+        // SAFETY: As above, for the field projection.
+        let freeze_depth = unsafe { &raw const (*queue).mq_freeze_depth };
+        // SAFETY: As above.
+        while unsafe { freeze_depth.read_volatile() } == 0 {
+            fsleep(Delta::from_millis(1));
+        }
+
+        let is_late = Arc::new(Atomic::new(false), GFP_KERNEL)?;
+        let (task, late, address) = (tasks.clone(), is_late.clone(), queue as usize);
+        workqueue::system().try_spawn(GFP_KERNEL, move || {
+            let mut left = 1000;
+            while is_stopped() && left > 0 {
+                fsleep(Delta::from_millis(1));
+                left -= 1;
+            }
+            late.store(left == 0, Relaxed);
+            // SAFETY: `blk_use_queue` succeeded, and the queue is destroyed after `tasks` is zero.
+            unsafe { bindings::blk_unuse_queue(address as *mut _) };
+            task.fetch_sub(1, Release);
+        })?;
+        // SAFETY: The number of hardware queues does not change in this test.
+        unsafe { bindings::blk_start_all_queues(tags.set.inner.get()) };
+        while tasks.load(Acquire) > 0 {
+            fsleep(Delta::from_millis(1));
+        }
+        assert!(!is_late.load(Relaxed));
 
         // SAFETY: The test owns the queue, and does not use it again.
         tags.with_fixed_queues(|_| unsafe {
