@@ -43,7 +43,8 @@ impl ModulePin {
     /// # Errors
     ///
     /// `EAGAIN` while the parameters of the module are being parsed; `ENOMEM` if out of memory;
-    /// `ENOTSUPP` for a module in a kernel without sysfs, where nothing else keeps it in memory.
+    /// `ENOTSUPP` for a module in a kernel without sysfs, where nothing else keeps it in memory, or
+    /// if the driver's Kconfig entry does not select `NEED_TASKS_RCU`.
     pub(crate) fn new(owner: &'static ThisModule) -> Result<Self> {
         // SAFETY: The pointer is that of a module whose code runs, or null.
         unsafe { Self::from_raw(owner.as_ptr()) }

@@ -7,6 +7,10 @@
 //! space, has slept voluntarily, or has exited. Drivers select `CONFIG_NEED_TASKS_RCU`; without
 //! preemption, an RCU grace period is sufficient.
 //!
+//! A task that sleeps in the module's code after it has dropped the pin is not waited for. This is
+//! up to what has called that code, as for all code of a module: an open file has a reference of
+//! its own, an exit waits for its work items.
+//!
 //! Unloading a module must not take that long. If the task that unloads the module dropped the pin,
 //! in the module's exit, the reference is put as soon as the exit has returned. The same applies to
 //! an initialisation that fails.
@@ -122,8 +126,12 @@ impl WorkItem for DeferredPuts {
 ///
 /// # Errors
 ///
-/// `ENOMEM` if out of memory.
+/// `ENOMEM` if out of memory; `ENOTSUPP` if a preempted task would not be waited for.
 pub(super) fn reserve() -> Result {
+    if cfg!(all(CONFIG_PREEMPTION, not(CONFIG_TASKS_RCU))) {
+        pr_err!("A module needs CONFIG_NEED_TASKS_RCU, which its Kconfig entry has to select\n");
+        return Err(ENOTSUPP);
+    }
     if DEFERRED_PUTS.as_ref().is_none() {
         let puts = Arc::pin_init(
             try_pin_init!(DeferredPuts {
@@ -160,7 +168,7 @@ pub(super) fn reserve() -> Result {
             references.move_into(core::mem::take(&mut larger));
             continue;
         }
-        // The allocation may wait for a task that drops a pin, and so needs the lock.
+        // To allocate may mean to wait for a task that drops a pin, for which it needs the lock.
         drop(references);
         larger = KVec::with_capacity(2 * needed, GFP_KERNEL)?;
     }

@@ -2,11 +2,10 @@
 
 //! A reference that keeps a module in memory.
 
+#[cfg(all(CONFIG_MODULES, CONFIG_SYSFS))]
+use crate::bindings::kobject;
 use crate::{
-    bindings::{
-        self,
-        kobject, //
-    },
+    bindings,
     prelude::*, //
 };
 use core::ptr::NonNull;
