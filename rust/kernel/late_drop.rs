@@ -55,8 +55,8 @@ pub(crate) fn check_may_wait() -> Result {
     }
 }
 
-/// Fails with `EDEADLK` if the caller certainly cannot sleep: as [`check_may_wait`], but I/O may be
-/// waiting for the caller.
+/// Fails with `EDEADLK` if the caller certainly cannot sleep. As [`check_may_wait`], but succeeds
+/// in a NOIO scope, where the caller must not wait for I/O.
 pub(crate) fn check_may_sleep() -> Result {
     // SAFETY: The helper may be called anywhere.
     if unsafe { bindings::late_drop_must_not_sleep() } {

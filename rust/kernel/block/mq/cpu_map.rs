@@ -33,10 +33,10 @@ pub fn possible_cpus() -> u32 {
     unsafe { bindings::blk_possible_cpus() }
 }
 
-/// Whether a CPU can be online.
+/// Returns whether there can be a CPU with that number.
 pub(super) fn is_possible(cpu: usize) -> bool {
     // SAFETY: The helper reads a bit. No mask has fewer bits than there are CPU ids.
-    unsafe { bindings::blk_cpu_possible(cpu as u32) }
+    cpu < nr_cpu_ids() as usize && unsafe { bindings::blk_cpu_possible(cpu as u32) }
 }
 
 /// The queue that serves each CPU, among the queues of one type.

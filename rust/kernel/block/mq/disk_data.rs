@@ -189,7 +189,7 @@ impl<T: Operations> DiskData<T> {
 #[pinned_drop]
 impl<T: Operations> PinnedDrop for DiskData<T> {
     fn drop(self: Pin<&mut Self>) {
-        // The timer is no longer active, but debug objects must be told before its memory is freed.
+        // The timer of a disk that was removed is no longer active.
         self.cancel_timer();
         // `QuiesceDepth::apply` may have found the queue before it left the tag set.
         rcu::synchronize_rcu();

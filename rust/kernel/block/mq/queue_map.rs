@@ -138,7 +138,6 @@ impl QueueCounts {
         if default == 0 || self.maps() > maps {
             return Err(EINVAL);
         }
-        // A larger number was meant to be negative.
         match (Self { default, ..self }).total() {
             Some(1..=MAX_QUEUES) => Ok(Self {
                 default,
