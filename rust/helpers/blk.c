@@ -84,8 +84,8 @@ rust_helper_blk_batch_add(struct request *rq, struct io_comp_batch *batch)
 }
 
 /*
- * Returns the number of references to a disk that was not added. A caller can wait
- * until they are put only with "block: add put_disk_sync()".
+ * Returns the number of references to a disk that was not added. C has no function that
+ * waits until they are put.
  */
 __rust_helper unsigned int
 rust_helper_blk_disk_references(struct gendisk *disk)
@@ -155,8 +155,7 @@ __rust_helper bool rust_helper_blk_owner_stays(struct module *owner)
 /*
  * Puts a reference to a disk, and returns true if that released the disk: the release
  * ends with putting the inode, after the last access to the operations. Returns false
- * if there is another reference to the disk, or temporarily one to the inode. With
- * "block: add put_disk_sync()", the caller can wait for the release.
+ * if there is another reference to the disk, or temporarily one to the inode.
  */
 __rust_helper bool rust_helper_blk_put_disk(struct gendisk *disk)
 {

@@ -101,8 +101,7 @@ impl<B: Base> Disk<B> {
 
     /// Waits until there is no other reference to a disk that is not on the system.
     ///
-    /// C has no way to wait for that, so this polls the reference count; "block: add
-    /// put_disk_sync()" makes it unnecessary.
+    /// C has no way to wait for that, so this polls the reference count.
     fn wait_for_references(&self) {
         // SAFETY: By the type invariant.
         while unsafe { bindings::blk_disk_references(self.disk.as_ptr()) } > 1 {
