@@ -54,10 +54,9 @@ wait_for() {
 # is_busy DISK: whether there is a load now, which reads and writes more than udev does. What is in
 # flight at a moment says little, as an emulated controller may answer before anything else runs.
 is_busy() {
-	local before
-	before=$(ios "$1")
+	ended=$(ios "$1")
 	sleep 0.2
-	[ $(($(ios "$1") - before)) -ge 64 ]
+	[ $(($(ios "$1") - ended)) -ge 64 ]
 }
 
 # ios DISK: how many reads and writes have ended.
