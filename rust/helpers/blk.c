@@ -310,11 +310,11 @@ __rust_helper void rust_helper_blk_unuse_queue(struct request_queue *q)
 
 /*
  * Starts the queues of all disks of a tag set. The caller ensures that the number of
- * hardware queues does not change.
+ * hardware queues does not change, and that a disk is frozen before it is released.
  *
- * The hardware queues of a disk stay while the list has it, which takes the lock. A task
- * with the lock may freeze a disk, and wait for requests in hardware queues that are
- * stopped. So start those meanwhile: such a disk is in use.
+ * The lock is needed to remove a disk from the list, which is before its hardware queues
+ * are freed. A task that has the lock may wait for requests of a disk that it freezes, in
+ * hardware queues that are stopped. So those of disks in use are started meanwhile.
  */
 __rust_helper void rust_helper_blk_start_all_queues(struct blk_mq_tag_set *set)
 {
