@@ -107,8 +107,8 @@ pub struct QueueLimits {
     /// that limits.
     pub atomic_write_hw_unit_max: u32,
     /// An atomic write does not cross a multiple of this length in bytes: a power of two, at least
-    /// [`Self::atomic_write_hw_max`]. Of this and [`Self::chunk_sectors`], one is a multiple of the
-    /// other. Zero means that there is no such boundary.
+    /// [`Self::atomic_write_hw_max`], of which [`Self::chunk_sectors`] is a multiple. Zero means that
+    /// there is no such boundary.
     pub atomic_write_hw_boundary: u32,
     /// The disk has a volatile write cache: data that is not flushed is lost on power failure.
     pub write_cache: bool,
@@ -193,16 +193,19 @@ impl QueueLimits {
         if most == 0 {
             return units == (0, 0) && boundary == 0;
         }
-        let chunk = self.chunk_sectors.bytes();
-        let divide = |a: u64, b: u64| a == 0 || b == 0 || a % b == 0 || b % a == 0;
+        let chunk = Sectors(self.chunk_sectors.to_u32().into()).bytes();
+        let divides = |a: u64, b: u64| a == 0 || b % a == 0;
         units.0.is_power_of_two()
             && units.1.is_power_of_two()
             && units.0 >= self.logical_block_size.max(1 << SECTOR_SHIFT)
             && units.0 <= units.1
             && units.1 <= most
+            // This stands for limits that are not set yet.
+            && most < u32::MAX
             && (chunk == 0 || u64::from(most) <= chunk)
             && (boundary == 0 || boundary.is_power_of_two() && boundary >= most)
-            && divide(chunk, boundary.into())
+            // C does not look at the chunks where there are boundaries.
+            && divides(boundary.into(), chunk)
             // C counts the bytes of the longest request in 32 bits.
             && self.max_hw_sectors.bytes() <= u64::from(u32::MAX)
     }
@@ -498,10 +501,6 @@ mod tests {
         };
         assert_eq!(with(|_| ()), Ok(()));
         assert_eq!(with(|limits| limits.atomic_write_hw_boundary = 0), Ok(()));
-        assert_eq!(
-            with(|limits| limits.chunk_sectors = Sectors(192)),
-            Err(EINVAL)
-        );
         for change in [
             (|limits| limits.atomic_write_hw_max = 0) as fn(&mut QueueLimits),
             |limits| limits.atomic_write_hw_max = (16 << 10) - 1,
@@ -514,11 +513,18 @@ mod tests {
             |limits| limits.atomic_write_hw_boundary = 48 << 10,
             |limits| limits.logical_block_size = 1024,
             |limits| limits.chunk_sectors = Sectors(47),
+            |limits| limits.chunk_sectors = Sectors(64),
+            |limits| limits.chunk_sectors = Sectors(192),
+            |limits| limits.chunk_sectors = Sectors(1 << 32),
+            |limits| {
+                limits.atomic_write_hw_boundary = 0;
+                limits.atomic_write_hw_max = u32::MAX;
+            },
             |limits| limits.max_hw_sectors = Sectors(1 << 23),
         ] {
             assert_eq!(with(change), Err(EINVAL));
         }
-        for chunk in [64, 128, 256] {
+        for chunk in [128, 256] {
             let limits = QueueLimits {
                 chunk_sectors: Sectors(chunk),
                 ..atomic
