@@ -153,7 +153,7 @@ struct FrontPad {
 }
 
 /// The number of bytes before a clone.
-const FRONT_PAD: usize = size_of::<FrontPad>();
+const FRONT_PAD: usize = size_of::<FrontPad>().next_multiple_of(align_of::<bindings::bio>());
 
 // C adds this number to an address that is aligned for a bio.
 static_assert!(FRONT_PAD & (align_of::<bindings::bio>() - 1) == 0);
@@ -317,7 +317,9 @@ impl<T: Operations> Clones<T> {
         let inside = part.start < part.end && part.end <= self.sectors();
         // A clone without data flushes.
         let flush = *part == (Sectors::ZERO..Sectors::ZERO) && self.is_preflush();
-        if !inside && !flush {
+        // C does not cut a bio that is to be written atomically.
+        let is_cut = inside && *part != (Sectors::ZERO..self.sectors());
+        if !inside && !flush || is_cut && self.is_atomic() {
             return Err(EINVAL);
         }
         // SAFETY: The device is open.

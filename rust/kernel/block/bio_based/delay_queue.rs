@@ -185,7 +185,7 @@ impl<T: Operations> DelayQueue<T> {
     /// Creates a queue that ends bios after `delay`. A negative delay counts as zero.
     ///
     /// Returns `ENOMEM` if out of memory, `EAGAIN` while the parameters of the module are being
-    /// parsed, and `ENOTSUPP` in a module for a kernel without sysfs.
+    /// parsed, and `ENOTSUPP` in a module for a kernel without sysfs or Tasks RCU.
     pub fn new(delay: Delta) -> Result<Self> {
         let pin = ModulePin::new(this_module::<T::OwnerModule>())?;
         let inner = LateDrop::new(pin, DelayQueueInner::new(delay), GFP_KERNEL)?;

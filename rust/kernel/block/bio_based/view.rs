@@ -113,6 +113,12 @@ impl<T: Operations> Bio<T> {
         self.has(bindings::req_flag_bits___REQ_FUA) && self.disk_has_fua()
     }
 
+    /// Returns whether the data must be written as a whole, or not at all if the power fails.
+    #[inline]
+    pub fn is_atomic(&self) -> bool {
+        self.has(bindings::req_flag_bits___REQ_ATOMIC)
+    }
+
     /// Returns whether the bio must fail with
     /// [`BlkStatus::AGAIN`](crate::block::BlkStatus::AGAIN) instead of waiting.
     #[inline]
