@@ -40,7 +40,7 @@ use core::{
 };
 
 /// How many numbers a list reserves at once, to avoid contention on [`NEXT_NUMBER`].
-const NUMBERS_PER_LIST: u64 = 1 << 20;
+const NUMBERS_PER_LIST: u64 = 1 << 8;
 
 /// The first number that no list has reserved. A 64-bit counter does not wrap around while the
 /// system runs.
