@@ -178,12 +178,13 @@ impl Pool {
             // INVARIANT: The blocks of new pages are free, and all places are there.
             this.free.push_within_capacity(NonNull::from(place))?;
         }
+        let pin = ModulePin::of_this_code()?;
         let init = pin_init!(Self {
             blocks <- new_spinlock_irq!(this),
         });
         let pool: Arc<Self> = memory.pin_init_with(init)?.into();
         pool.blocks.lock().pool = Some(pool.clone());
-        UntilUnbind::new(dev, pool, ModulePin::of_this_code()?)
+        UntilUnbind::new(dev, pool, pin)
     }
 }
 
