@@ -273,7 +273,7 @@ impl<T: ForeignOwnable, M: Mode<T>> XArray<T, M> {
     ///
     /// None in the kernel crate. In an external module, for values that a callback frees:
     /// [`ENOMEM`]; [`EAGAIN`] while the parameters of the module are being parsed; `ENOTSUPP` in a
-    /// kernel without sysfs.
+    /// kernel without sysfs or Tasks RCU.
     pub fn new(
         name: &'static CStr,
         class: Pin<&'static LockClassKey>,

@@ -88,8 +88,8 @@ impl<D: Group> Subsystem<D> {
     /// # Errors
     ///
     /// `EEXIST` if the name is taken, `ENOMEM` if out of memory, `EAGAIN` while the parameters of
-    /// the module are being parsed, `ENOTSUPP` in a module for a kernel without sysfs, or the error
-    /// of `data` or of [`Group::default_groups`].
+    /// the module are being parsed, `ENOTSUPP` in a module for a kernel without sysfs or Tasks RCU,
+    /// or the error of `data` or of [`Group::default_groups`].
     pub fn new(
         name: &CStr,
         owner: &'static ThisModule,

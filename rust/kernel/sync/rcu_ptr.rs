@@ -79,7 +79,7 @@ impl<T: RcuFree> RcuPtr<T> {
     ///
     /// None in the kernel crate. In an external module, for values that a callback frees:
     /// [`ENOMEM`]; [`EAGAIN`] while the parameters of the module are being parsed; `ENOTSUPP` in a
-    /// kernel without sysfs.
+    /// kernel without sysfs or Tasks RCU.
     pub fn new(value: Option<T>) -> Result<Self> {
         let callbacks = Callbacks::new(T::HAS_CALLBACK)?;
         // INVARIANT: The pointer is from `into_foreign`, or null.

@@ -260,8 +260,8 @@ impl<I: 'static, T: Driver<I>> GenDiskBuilder<T, I> {
     /// Fails with `EINVAL` if the name is empty, or the limits, the capacity or the numbers are
     /// invalid, `ENOMEM` if out of memory or a hardware queue could not be initialised, `EAGAIN`
     /// while the parameters of the module are being parsed, `ENOTSUPP` in a module for a kernel
-    /// without sysfs, `EDEADLK` in a callback of the block layer or in another context that cannot
-    /// wait for I/O, or with the error of the initialiser.
+    /// without sysfs or Tasks RCU, `EDEADLK` in a callback of the block layer or in another context
+    /// that cannot wait for I/O, or with the error of the initialiser.
     pub fn build(
         mut self,
         name: &CStr,

@@ -108,7 +108,7 @@ impl<T: Operations<Timer = Timer>> DelayQueue<T> {
     /// Creates a queue that delays requests by `delay`. A negative delay counts as zero.
     ///
     /// Returns `ENOMEM` if out of memory, `EAGAIN` while the parameters of the module are being
-    /// parsed, and `ENOTSUPP` in a module for a kernel without sysfs.
+    /// parsed, and `ENOTSUPP` in a module for a kernel without sysfs or Tasks RCU.
     pub fn new(delay: Delta) -> Result<Self> {
         const_assert!(T::HAS_DELAY_EXPIRED);
         let pin = ModulePin::new(this_module::<T::OwnerModule>())?;

@@ -127,7 +127,8 @@ impl<T: Operations> TagSet<T> {
     ///
     /// Returns `EINVAL` if an option is invalid or requests polled queues for a driver that does
     /// not poll, `ENOMEM` if out of memory, `EAGAIN` while the parameters of the module are being
-    /// parsed, `ENOTSUPP` in a module for a kernel without sysfs, or an error of the initialisers.
+    /// parsed, `ENOTSUPP` in a module for a kernel without sysfs or Tasks RCU, or an error of the
+    /// initialisers.
     pub fn new(
         options: TagSetOptions,
         data: impl PinInit<T::TagSetData, Error>,

@@ -39,7 +39,7 @@ impl Callbacks {
     /// # Errors
     ///
     /// `ENOMEM`; `EAGAIN` while the parameters of the module are being parsed; `ENOTSUPP` in a
-    /// kernel without sysfs.
+    /// kernel without sysfs or Tasks RCU.
     pub(crate) fn new(has_callback: bool) -> Result<Self> {
         let barrier = if has_callback {
             let flags = if may_wait() { GFP_KERNEL } else { GFP_NOWAIT };
