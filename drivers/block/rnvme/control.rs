@@ -33,6 +33,10 @@ use kernel::{
     prelude::*,
     str::CString,
     sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
         Arc,
         ArcBorrow,
         Mutex, //
@@ -69,13 +73,13 @@ impl Classes {
     }
 }
 
-/// What does not change while the driver is bound.
+/// What does not change while the driver is bound, but for the number of queues.
 pub(crate) struct Facts {
     pub(crate) address: CString,
     pub(crate) instance: usize,
     pub(crate) node: i32,
     /// How many queues there are, with that for admin commands.
-    pub(crate) queues: u32,
+    pub(crate) queues: Atomic<u32>,
     /// The most entries of an I/O queue.
     pub(crate) entries: u16,
 }
@@ -132,7 +136,7 @@ impl Operations for Control {
             writeln!(page, "{}", this.facts.node)
         }),
         Attribute::ro(c"queue_count", |this, page| {
-            writeln!(page, "{}", this.facts.queues)
+            writeln!(page, "{}", this.facts.queues.load(Relaxed))
         }),
         Attribute::wo(c"rescan_controller", |this, _text| {
             this.target.rescan();
@@ -229,6 +233,11 @@ impl ControlDevices {
     /// Returns the controller as the parent of disks.
     pub(crate) fn as_parent(&self) -> Result<Arc<Parent>> {
         self.controller.as_parent()
+    }
+
+    /// Sets how many queues there are now, with that for admin commands.
+    pub(crate) fn set_queue_count(&self, queues: u32) {
+        self.controller.data().facts.queues.store(queues, Relaxed);
     }
 
     /// Sets what the controller says of itself now.

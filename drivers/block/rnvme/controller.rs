@@ -76,7 +76,10 @@ use kernel::{
     },
     prelude::*,
     str::CString,
-    sync::Arc,
+    sync::{
+        atomic::Atomic,
+        Arc, //
+    },
     time::Delta, //
 };
 
@@ -105,7 +108,7 @@ pub(crate) struct Controller {
     /// There while the controller is enabled.
     vectors: Option<Arc<IrqVectors>>,
     identity: Option<controller::Controller>,
-    /// Until the namespaces are looked for.
+    /// Set with `control`.
     limits: Option<NvmLimits>,
     shutdown_timeout: u32,
     quirks: Quirks,
@@ -153,25 +156,25 @@ impl Controller {
         Ok(this)
     }
 
-    /// Adds the devices of the controller in its classes, if they are not there.
+    /// Adds the devices of the controller in its classes. If they are there, a reset may have changed
+    /// the number of queues.
     ///
     /// This is done in [`State::Starting`], where no user can wait for a reset by an attribute: to
     /// undo it waits for the attributes, and a reset for the lock of the device.
     fn add_control(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
-        let (None, Some(identity)) = (&self.control, self.identity) else {
+        let queues = 1 + self.io_queues.count();
+        if let Some(control) = &self.control {
+            control.set_queue_count(queues);
             return Ok(());
-        };
+        }
+        let identity = self.identity.ok_or(EIO)?;
         self.limits = Some(self.nvm_limits()?);
         let parent = Parent::new(dev.as_ref())?;
-        let queues = self
-            .io_queues
-            .made()
-            .map_or(0, |it| it.shared.pairs.len() as u32);
         let facts = Facts {
             address: CString::try_from_fmt(fmt!("{}", dev.as_ref().name().to_str()?))?,
             instance: self.instance.number(),
             node: parent.numa_node(),
-            queues: 1 + queues,
+            queues: Atomic::new(queues),
             entries: self.io_queues.entries(),
         };
         self.control = Some(ControlDevices::new(
@@ -195,7 +198,7 @@ impl Controller {
             self.identity,
             &self.control,
             self.io_queues.made(),
-            self.limits.take(),
+            self.limits,
         ) else {
             return Ok(());
         };

@@ -113,6 +113,13 @@ impl IoQueues {
         self.made.as_ref()
     }
 
+    /// Returns how many queues the controller has.
+    pub(crate) fn count(&self) -> u32 {
+        let made = self.made.as_ref();
+        made.and_then(|it| it.tags.queue_counts().total())
+            .unwrap_or(0)
+    }
+
     /// Creates the I/O queues: as many as there are CPUs, and those that the parameters ask for, or
     /// as the controller and its vectors allow.
     pub(crate) fn create(&mut self, with: For<'_>) -> Result {
