@@ -57,10 +57,11 @@ impl Attempts {
         last & VALID != 0 && last >> 16 == u32::from(cid)
     }
 
-    /// Remembers that the command with an identifier is aborted.
+    /// Remembers that the command with an identifier is aborted, unless it has just completed.
     pub(crate) fn set_aborted(&self, cid: u16) {
-        let retries = self.0.load(Relaxed) & RETRIES;
-        self.0
-            .store(retries | VALID | u32::from(cid) << 16, Relaxed);
+        let last = self.0.load(Relaxed);
+        let new = last & RETRIES | VALID | u32::from(cid) << 16;
+        // The retries may be those of another request by now.
+        let _ = self.0.cmpxchg(last, new, Relaxed);
     }
 }
