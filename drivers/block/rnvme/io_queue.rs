@@ -231,6 +231,8 @@ impl Command for InFlightIo {
     ) {
         let Self { rq, list } = self;
         let rq = rq.unmap(guard);
+        // A request that waits for one is sent when this request ends.
+        drop(list);
         // Nearly all succeed, and were not tried before.
         if completion.status().is_success() && rq.data().is_clear() {
             if let Some(rq) = rq.complete_remote() {
@@ -239,7 +241,6 @@ impl Command for InFlightIo {
         } else {
             finish(rq, completion);
         }
-        drop(list);
     }
 
     #[cold]
