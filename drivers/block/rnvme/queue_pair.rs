@@ -278,8 +278,6 @@ impl<C: Command> QueuePair<C> {
         let events = with.events.cloned();
         let completion = CompletionQueue::new(dev, entries, doorbell, completer, alarm, events)?;
         let addresses = (submission.ring.dma_address(), completion.address());
-        let old = self.submission.lock().replace(submission);
-        drop(old);
         match with.vector {
             Some(vector) => {
                 let handler =
@@ -295,6 +293,8 @@ impl<C: Command> QueuePair<C> {
                 self.ring.insert(ring).map_err(|_| EBUSY)?;
             }
         }
+        let old = self.submission.lock().replace(submission);
+        drop(old);
         Ok(addresses)
     }
 
