@@ -27,12 +27,10 @@ use kernel::{
 /// What is being done with a controller.
 ///
 /// ```text
-///   Starting --> Live <--> Resetting
+///   Starting --> Live --> Resetting --> Starting
 ///       |          |          |
 ///       +----------+----------+--> Dead
 /// ```
-///
-/// A controller that is being reset is started anew, as [`State::Starting`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     /// It is being enabled by a task that holds the lock of the device.
@@ -62,6 +60,7 @@ pub(crate) struct Link {
     master: BusMaster,
     pub(crate) alarm: Arc<Alarm>,
     log: LogLimit,
+    namespace_log: LogLimit,
     #[pin]
     inner: Mutex<Inner>,
 }
@@ -112,7 +111,9 @@ impl Link {
             registers,
             master,
             alarm,
-            log: LogLimit::new(),
+            log: LogLimit::new(10),
+            // All of a controller with as many namespaces, when they are found.
+            namespace_log: LogLimit::new(64),
             inner <- new_mutex!(inner),
         })
     }
@@ -154,7 +155,16 @@ impl Link {
 
     /// Returns whether to log a message that a controller can cause again and again.
     pub(crate) fn may_log(&self) -> bool {
-        self.log.allows(|suppressed| {
+        self.allows(&self.log)
+    }
+
+    /// The same for a message about a namespace, of which a controller may have many.
+    pub(crate) fn may_log_of_namespaces(&self) -> bool {
+        self.allows(&self.namespace_log)
+    }
+
+    fn allows(&self, limit: &LogLimit) -> bool {
+        limit.allows(|suppressed| {
             dev_warn!(
                 self.registers.device(),
                 "{suppressed} messages were suppressed\n"

@@ -13,10 +13,12 @@ use kernel::{
     },
 };
 
-/// A limit of [`BURST`] messages in [`INTERVAL`] milliseconds.
+/// A limit on messages in [`INTERVAL`] milliseconds.
 ///
 /// Several CPUs may use it at the same time, so there may be a few more.
 pub(crate) struct LogLimit {
+    /// The most messages in an interval.
+    burst: u32,
     made: Instant<Monotonic>,
     /// When the interval began, in milliseconds since this was made.
     begin: Atomic<u64>,
@@ -24,15 +26,13 @@ pub(crate) struct LogLimit {
     count: Atomic<u32>,
 }
 
-/// As many as C's `DEFAULT_RATELIMIT_BURST`.
-const BURST: u32 = 10;
-
 /// As long as C's `DEFAULT_RATELIMIT_INTERVAL`.
 const INTERVAL: u64 = 5000;
 
 impl LogLimit {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(burst: u32) -> Self {
         Self {
+            burst,
             made: Instant::now(),
             begin: Atomic::new(0),
             count: Atomic::new(0),
@@ -45,11 +45,11 @@ impl LogLimit {
         let now = self.made.elapsed().as_millis() as u64;
         if now.wrapping_sub(self.begin.load(Relaxed)) >= INTERVAL {
             self.begin.store(now, Relaxed);
-            let suppressed = self.count.xchg(0, Relaxed).saturating_sub(BURST);
+            let suppressed = self.count.xchg(0, Relaxed).saturating_sub(self.burst);
             if suppressed > 0 {
                 tell(suppressed);
             }
         }
-        self.count.fetch_add(1, Relaxed) < BURST
+        self.count.fetch_add(1, Relaxed) < self.burst
     }
 }

@@ -167,7 +167,9 @@ impl WorkItem for Namespaces {
         // A reset interrupts this, and has it done again.
         if let (Err(error), State::Live) = (this.update(), this.link().state()) {
             let dev = this.link().registers.device();
-            dev_err!(dev, "the namespaces were not all found: {error:?}\n");
+            if this.may_log() {
+                dev_err!(dev, "the namespaces were not all found: {error:?}\n");
+            }
         }
     }
 }
@@ -273,8 +275,8 @@ impl Namespaces {
                 entry.forget_if(no_doubt);
                 continue;
             };
-            let found = namespace::Namespace::parse(answer).ok();
-            let is_same = found.is_some_and(|it| entry.found.differs_in_capacity_only(&it));
+            let found = self.parse(answer).ok();
+            let is_same = found.is_some_and(|it| entry.found.is_compatible_with(&it));
             entry.forget_if(!is_same);
         }
         is_sure
@@ -297,6 +299,11 @@ impl Namespaces {
         &self.source.shared.link
     }
 
+    /// Returns whether to log a message about a namespace.
+    fn may_log(&self) -> bool {
+        self.link().may_log_of_namespaces()
+    }
+
     /// Asks the controller, and returns its answer; [`None`] if it refuses to answer.
     ///
     /// Fails if the controller is not used any more, so that nothing waits for the worker for long.
@@ -312,7 +319,7 @@ impl Namespaces {
         let (completion, answer) = self.source.admin.identify(what)?;
         if !completion.status().is_success() {
             let code = completion.status().code();
-            if self.link().may_log() {
+            if self.may_log() {
                 dev_warn!(
                     self.link().registers.device(),
                     "{what:?} failed: status {code:#x}\n"
@@ -363,7 +370,9 @@ impl Namespaces {
                 continue;
             }
             let dev = self.link().registers.device();
-            dev_info!(dev, "namespace {} is gone\n", entry.nsid);
+            if self.may_log() {
+                dev_info!(dev, "namespace {} is gone\n", entry.nsid);
+            }
             remove(entries, at, gone)?;
         }
         Ok(())
@@ -402,7 +411,7 @@ impl Namespaces {
         let Some(answer) = self.ask(Identify::Namespace(nsid))? else {
             return Ok(());
         };
-        let usable = match namespace::Namespace::parse(answer.first_chunk().ok_or(EIO)?) {
+        let usable = match self.parse(answer.first_chunk().ok_or(EIO)?) {
             Ok(found) => match self.identifiers(nsid, &found)? {
                 identifiers if identifiers.is_nvm() => Ok((found, identifiers)),
                 _ => Err(namespace::Unusable::CommandSet),
@@ -413,7 +422,7 @@ impl Namespaces {
             Ok(usable) => usable,
             Err(unusable) => {
                 let reason = unusable.reason();
-                if self.link().may_log() {
+                if self.may_log() {
                     dev_info!(dev, "namespace {nsid} is not usable: {reason}\n");
                 }
                 if let Some(old) = old {
@@ -424,36 +433,59 @@ impl Namespaces {
         };
         if let Some(at) = old {
             let entry = &mut entries[at];
-            if entry.identifiers != identifiers {
-                dev_info!(dev, "namespace {nsid} is another one now\n");
-            } else if !entry.is_stale && entry.found.differs_in_capacity_only(&found) {
+            let is_same = entry.identifiers == identifiers;
+            let is_compatible = !entry.is_stale && entry.found.is_compatible_with(&found);
+            if is_same && is_compatible {
                 if entry.found.sectors != found.sectors {
-                    dev_info!(dev, "namespace {nsid} has {} sectors now\n", found.sectors);
+                    if self.may_log() {
+                        dev_info!(dev, "namespace {nsid} has {} sectors now\n", found.sectors);
+                    }
                     entry.disk.set_capacity(Sectors(found.sectors))?;
                     entry.found = found;
                 }
                 return Ok(());
-            } else {
-                dev_info!(dev, "namespace {nsid} has another format now\n");
+            }
+            if self.may_log() {
+                let what = if is_same {
+                    "has another format"
+                } else {
+                    "is another one"
+                };
+                dev_info!(dev, "namespace {nsid} {what} now\n");
             }
             return remove(entries, at, gone);
         }
-        dev_info!(
-            dev,
-            "namespace {nsid}: {} sectors, blocks of {} bytes\n",
-            found.sectors,
-            1u32 << found.block_shift
-        );
-        if let Some(uuid) = identifiers.uuid {
-            let uuid = u128::from_be_bytes(uuid);
-            dev_info!(dev, "namespace {nsid}: uuid {uuid:032x}\n");
+        if self.may_log() {
+            let block = 1u32 << found.block_shift;
+            dev_info!(
+                dev,
+                "namespace {nsid}: {} sectors, blocks of {block} bytes\n",
+                found.sectors
+            );
+            if let Some(uuid) = identifiers.uuid {
+                let uuid = u128::from_be_bytes(uuid);
+                dev_info!(dev, "namespace {nsid}: uuid {uuid:032x}\n");
+            }
         }
         match self.add(entries, nsid, found, identifiers) {
             Ok(entry) => entries.push(entry, GFP_KERNEL)?,
             // The others may be usable.
-            Err(error) => dev_err!(dev, "namespace {nsid} has no disk: {error:?}\n"),
+            Err(error) if self.may_log() => {
+                dev_err!(dev, "namespace {nsid} has no disk: {error:?}\n")
+            }
+            Err(_) => {}
         }
         Ok(())
+    }
+
+    /// Parses what the controller says of a namespace, but for identifiers that are not its own.
+    fn parse(&self, answer: &Answer) -> Result<namespace::Namespace, namespace::Unusable> {
+        let mut found = namespace::Namespace::parse(answer)?;
+        if self.source.quirks.has_bogus_ids {
+            found.eui64 = None;
+            found.nguid = None;
+        }
+        Ok(found)
     }
 
     /// Returns the identifiers of a namespace: those of the list first.
@@ -533,7 +565,9 @@ impl Namespaces {
         });
         let generic = generic.inspect_err(|error| {
             let dev = self.link().registers.device();
-            dev_err!(dev, "namespace {nsid} has no character device: {error:?}\n");
+            if self.may_log() {
+                dev_err!(dev, "namespace {nsid} has no character device: {error:?}\n");
+            }
         });
         Ok(Entry {
             _generic: generic.ok(),

@@ -170,10 +170,14 @@ impl Namespace {
 }
 
 impl Namespace {
-    /// Returns whether nothing but the capacity differs.
-    pub(crate) fn differs_in_capacity_only(&self, other: &Self) -> bool {
+    /// Returns whether I/O that was made for one of both is right for the other: only the capacity
+    /// differs, or which lengths of I/O are fast.
+    pub(crate) fn is_compatible_with(&self, other: &Self) -> bool {
         Self {
             sectors: self.sectors,
+            preferred_write: self.preferred_write,
+            optimal_write: self.optimal_write,
+            preferred_discard: self.preferred_discard,
             ..*other
         } == *self
     }
