@@ -4,7 +4,8 @@
 //!
 //! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 //!
-//! Devices that only fail in what the driver does not do, such as saving power, are not here.
+//! Devices that only fail in what the driver does not do, such as saving power, are not here, nor
+//! are those that are only slow, or known by the name of their model.
 
 /// What a controller is not asked for, or not believed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -119,6 +120,8 @@ const BOGUS_IDS: &[(u16, &[u16])] = &[
     (0x1f40, &[0x1202, 0x5236]),
     // Phison
     (0x1987, &[0x5012, 0x5016]),
+    // QEMU: old versions invent identifiers
+    (0x1b36, &[0x0010]),
     // Realtek, as in disks of ADATA and TEAMGROUP
     (0x10ec, &[0x5762, 0x5763, 0x5765]),
     // Samsung

@@ -30,7 +30,7 @@ unsigned long bar_size = 64 << 10;
 module_param_named(size, bar_size, ulong, 0400);
 MODULE_PARM_DESC(size, "size of the registers in bytes, a power of two");
 
-static uint id = 0x1b360010;
+static uint id = 0x1b36fff0;
 module_param(id, uint, 0400);
 MODULE_PARM_DESC(id, "device of PCI, and above it the vendor");
 
