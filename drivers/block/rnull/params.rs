@@ -108,7 +108,7 @@ pub(crate) fn sanitize() -> Result {
 
     let block_size = config::parameter_block_size(BS.get(), &limits);
     if block_size != BS.get() {
-        pr_warn!("bs={} is no more than {block_size} here\n", BS.get());
+        pr_warn!("bs={} is too large, {block_size} is used\n", BS.get());
         BS.set(block_size);
     }
 

@@ -226,7 +226,7 @@ impl Zones {
     }
 
     /// Calls `f` with the locked state of a sequential zone, in the `queue_rq` of the disk. There
-    /// is code for one kind of lock only, since `Settings::may_sleep` chooses the context and the
+    /// is code for one kind of lock only, since `Config::may_sleep` chooses the context and the
     /// locks.
     #[inline(always)]
     fn with_locked_in<C: Context, R>(

@@ -396,7 +396,8 @@ impl AdminQueue {
         Ok(log.filter(|_| completion.status().is_success()))
     }
 
-    /// Asks the controller about something, and returns its answer if it succeeds.
+    /// Asks the controller about something. What it returns is an answer only if the command has
+    /// succeeded.
     pub(crate) fn identify(&self, what: Identify) -> Result<(Completion, Option<KVVec<u8>>)> {
         let buffer = memalloc_noio(|| KVVec::from_elem(0u8, size_of::<Answer>(), GFP_KERNEL))?;
         self.execute(AdminCommand::Identify(what), Some(buffer))

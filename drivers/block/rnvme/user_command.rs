@@ -13,8 +13,8 @@ use super::{
 
 /// A command that a user has made, without an identifier and without addresses.
 ///
-/// No field of it is an address, so the controller accesses only the memory that the driver tells
-/// it of.
+/// The memory that it moves is what the driver tells the controller of. A command with another address
+/// in its fields, such as that for the host memory buffer, is refused by its effects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UserCommand {
     /// What the controller is to do.
@@ -171,7 +171,7 @@ impl Arguments {
     /// Reads `struct nvme_user_io`, for a namespace with blocks of that size as a power of two.
     ///
     /// [`None`] if the fields are not valid: the command is not to read, write or compare blocks,
-    /// or there is metadata, which such a namespace has not.
+    /// or the controller is to insert or strip metadata, which such a namespace does not have.
     pub(crate) fn parse_io(data: &[u8; IO_SIZE], nsid: u32, block_shift: u32) -> Option<Self> {
         /// Has the controller insert or strip protection information.
         const PRACT: u16 = 1 << 13;

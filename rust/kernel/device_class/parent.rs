@@ -105,8 +105,9 @@ impl Parent {
         loop {
             ancestors.push(next.into(), GFP_KERNEL)?;
             let raw = ptr::from_ref(next).cast::<bindings::device>();
-            // SAFETY: The device is in the system, as `parent` is, because that is bound. It has
-            // the same parent as long as it is.
+            // SAFETY: The device is in the system, as `parent` is, because that is bound. Nothing
+            // moves it to another parent meanwhile: the subsystems that move devices have none with
+            // drivers in Rust below.
             let parent = unsafe { (*raw).parent };
             if parent.is_null() {
                 return Self::with(ancestors, directory);

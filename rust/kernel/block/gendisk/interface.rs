@@ -129,7 +129,8 @@ pub unsafe trait Base: Send + Sync + Unpin + 'static {
         class: Pin<&'static LockClassKey>,
     ) -> Result<NonNull<bindings::gendisk>>;
 
-    /// Called before a disk is removed, whose I/O must then end without help of the system.
+    /// Called before a disk is removed. Its requests must end then, so queues that are stopped are
+    /// started, and are not stopped again.
     ///
     /// # Safety
     ///

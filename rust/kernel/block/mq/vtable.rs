@@ -196,7 +196,7 @@ impl<T: Operations> Vtable<T> {
             return 0;
         };
         // SAFETY: C holds a reference to `q_usage_counter`, so the hardware queues of the disk are
-        // not removed.
+        // not removed. It trusts that the index is one of this disk, or was.
         let hw = unsafe { HwQueue::from_raw(hctx) };
         let ended = memalloc_noio(|| match NonNull::new(batch) {
             // SAFETY: The batch is valid for this callback, and C ends the requests in it
