@@ -40,7 +40,8 @@ pub trait Operations: Sized + 'static {
     /// were several, it is one of them.
     ///
     /// Runs in any context, also in an interrupt, and must not sleep. Other clones are submitted by
-    /// a worker: here, that fails with `EDEADLK`.
+    /// a worker: here, that fails with `EDEADLK`, or goes on without end in a kernel without
+    /// preemption counts if they end at once.
     fn clones_ended(bio: OwnedBio<Self>, result: BlkResult) {
         bio.end(result);
     }
