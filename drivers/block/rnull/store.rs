@@ -5,8 +5,9 @@
 //! A page comes into being when it is first written to, and goes when the last of its sectors is
 //! discarded. A writer gets the memory for a block before it changes any byte of it.
 //!
-//! A reader takes a lock only if it finds a writer, or a block in part. A logical block is read and written as a whole: the sequence counter of
-//! its first page tells a reader of a write in between. A request of several blocks is not.
+//! A reader takes a lock only if it finds a writer, or a block in part. A logical block is read and
+//! written as a whole: the sequence counter of its first page tells a reader of a write in between.
+//! A request of several blocks is not.
 
 use crate::{
     pages::{

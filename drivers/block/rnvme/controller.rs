@@ -156,8 +156,8 @@ impl Controller {
         Ok(this)
     }
 
-    /// Adds the devices of the controller in its classes. If they are there, a reset may have changed
-    /// the number of queues.
+    /// Adds the devices of the controller in its classes. If they are there, a reset may have
+    /// changed the number of queues.
     ///
     /// This is done in [`State::Starting`], where no user can wait for a reset by an attribute: to
     /// undo it waits for the attributes, and a reset for the lock of the device.

@@ -133,8 +133,8 @@ impl Guard {
     /// Puts the page in place of addresses that are 0, which a controller would use if the command
     /// moves more than the memory that it was given.
     ///
-    /// A command with two addresses has no room for it. If it moves more than two pages, a controller
-    /// takes the second page for a list.
+    /// A command with two addresses has no room for it. If it moves more than two pages, a
+    /// controller takes the second page for a list.
     pub(crate) fn complete(
         self,
         data: DataPointer,

@@ -13,8 +13,8 @@ use super::{
 
 /// A command that a user has made, without an identifier and without addresses.
 ///
-/// The memory that it moves is what the driver tells the controller of. A command with another address
-/// in its fields, such as that for the host memory buffer, is refused by its effects.
+/// The memory that it moves is what the driver tells the controller of. A command with another
+/// address in its fields, such as that for the host memory buffer, is refused by its effects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UserCommand {
     /// What the controller is to do.

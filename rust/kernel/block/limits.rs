@@ -107,8 +107,8 @@ pub struct QueueLimits {
     /// that limits.
     pub atomic_write_hw_unit_max: u32,
     /// An atomic write does not cross a multiple of this length in bytes: a power of two, at least
-    /// [`Self::atomic_write_hw_max`], of which [`Self::chunk_sectors`] is a multiple. Zero means that
-    /// there is no such boundary.
+    /// [`Self::atomic_write_hw_max`], of which [`Self::chunk_sectors`] is a multiple. Zero means
+    /// that there is no such boundary.
     pub atomic_write_hw_boundary: u32,
     /// The disk has a volatile write cache: data that is not flushed is lost on power failure.
     pub write_cache: bool,

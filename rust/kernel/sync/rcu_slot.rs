@@ -128,8 +128,8 @@ impl<T: ForeignOwnable + Send + Sync + 'static> RcuSlot<T> {
         rcu::synchronize_rcu();
         // SAFETY: By the type invariants the pointer is from `into_foreign`. The readers that had
         // found it have left their critical sections, and no more find it. The caller is not one of
-        // them: it may sleep, which a reader may not. Where the check cannot tell, the documentation
-        // asks for that, as for anything that sleeps under a guard.
+        // them: it may sleep, which a reader may not. Where the check cannot tell, the
+        // documentation asks for that, as for anything that sleeps under a guard.
         Ok(Some(unsafe { T::from_foreign(old.as_ptr()) }))
     }
 }
