@@ -126,7 +126,7 @@ impl<B: Base> Disk<B> {
         // The hardware queues are freed at once. The tag set may be iterated over without a lock,
         // which uses those of a queue that is not frozen.
         //
-        // SAFETY: By the type invariant, the disk has a queue, which no I/O uses.
+        // SAFETY: By the type invariant, the disk has a queue.
         unsafe { bindings::blk_freeze_queue_start_non_owner(queue) };
         // SAFETY: As above, and the freeze was started.
         unsafe { bindings::blk_mq_freeze_queue_wait(queue) };

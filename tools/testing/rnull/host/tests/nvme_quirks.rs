@@ -10,7 +10,7 @@ use quirks::Quirks;
 
 #[test]
 fn devices_have_quirks() {
-    // One that nobody has heard of.
+    // A device that is not listed.
     assert_eq!(Quirks::of(0xffff, 0xffff), Ok(Quirks::default()));
     let qemu = Quirks {
         has_bogus_ids: true,
