@@ -212,6 +212,12 @@ pub(crate) struct InFlightIo {
     list: Option<DmaMemory>,
 }
 
+/// Frees a list. Not inlined: what most requests do not need would take their registers.
+#[inline(never)]
+fn free(list: DmaMemory) {
+    drop(list);
+}
+
 impl InFlight for InFlightIo {
     type Driver = Io;
 
@@ -232,7 +238,9 @@ impl Command for InFlightIo {
         let Self { rq, list } = self;
         let rq = rq.unmap(guard);
         // A request that waits for one is sent when this request ends.
-        drop(list);
+        if let Some(list) = list {
+            free(list);
+        }
         // Nearly all succeed, and were not tried before.
         if completion.status().is_success() && rq.data().is_clear() {
             if let Some(rq) = rq.complete_remote() {
