@@ -32,6 +32,11 @@ __rust_helper void rust_helper_pci_device_lock(struct pci_dev *dev)
 	device_lock(&dev->dev);
 }
 
+__rust_helper bool rust_helper_pci_device_trylock(struct pci_dev *dev)
+{
+	return device_trylock(&dev->dev);
+}
+
 __rust_helper void rust_helper_pci_device_unlock(struct pci_dev *dev)
 {
 	device_unlock(&dev->dev);

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Tests of handlers for the interrupt line of a device that the machine has.
+//! Tests of handlers for the interrupt line of a device.
 
 #[macros::kunit_tests(rust_irq_exclusive)]
 mod suite {
     use super::super::*;
     use crate::{
         device::Core,
-        pci::vectors::tests::{
-            each_device,
-            line,
-            until_unbind, //
+        pci::{
+            test_device::{
+                each_device,
+                skip_unless,
+                until_unbind, //
+            },
+            vectors::tests::line, //
         },
     };
 
@@ -30,7 +33,7 @@ mod suite {
         }
     }
 
-    /// Calls `f` with each device that has a line; there is one.
+    /// Calls `f` with each device that has a line.
     fn each_device_with_line(
         mut f: impl FnMut(&pci::Device<Core<'_>>, Arc<IrqVectors>) -> Result,
     ) -> Result {
@@ -45,8 +48,7 @@ mod suite {
             };
             result = result.and(until_unbind(dev, test));
         });
-        // The guest has such a device: that for power management.
-        assert!(tested > 0);
+        skip_unless(tested);
         result
     }
 

@@ -3,39 +3,6 @@
 //! Tests of the allocation of vectors, which are divided into sets.
 
 use super::*;
-use crate::device;
-
-/// Calls `f` with each device of the machine, as if by a driver of ours that is bound to it.
-pub(crate) fn each_device(mut f: impl FnMut(&Device<Core<'_>>)) {
-    let any = bindings::PCI_ANY_ID as c_uint;
-    let mut raw = core::ptr::null_mut();
-    loop {
-        // SAFETY: This takes over the reference to the device before, and returns one to the next.
-        raw = unsafe { bindings::pci_get_device(any, any, raw) };
-        if raw.is_null() {
-            return;
-        }
-        // SAFETY: The device is valid. The tests run at boot, when no driver is being unbound, and
-        // leave no resources behind.
-        // Nothing else changes what C has recorded of the device.
-        f(unsafe { &*raw.cast() });
-    }
-}
-
-/// Calls `f`, then releases the resources that a device has got since, as if the driver was
-/// unbound.
-pub(crate) fn until_unbind<R>(dev: &Device<Core<'_>>, f: impl FnOnce() -> R) -> R {
-    let dev: &device::Device<Bound> = dev.as_ref();
-    let raw = core::ptr::from_ref(dev).cast_mut().cast();
-    // SAFETY: The device is valid. C chooses the name of the group.
-    let group =
-        unsafe { bindings::devres_open_group(raw, core::ptr::null_mut(), bindings::GFP_KERNEL) };
-    assert!(!group.is_null());
-    let result = f();
-    // SAFETY: The group was just opened.
-    unsafe { bindings::devres_release_group(raw, group) };
-    result
-}
 
 /// A request for the interrupt line.
 pub(crate) fn line() -> VectorRequest<'static> {
@@ -51,7 +18,14 @@ pub(crate) fn line() -> VectorRequest<'static> {
 #[macros::kunit_tests(rust_pci_vectors)]
 mod suite {
     use super::*;
-    use crate::pci::IrqTypes;
+    use crate::pci::{
+        test_device::{
+            each_device,
+            skip_unless,
+            until_unbind, //
+        },
+        IrqTypes, //
+    };
 
     fn request(sets: &[u32]) -> VectorRequest<'_> {
         VectorRequest {
@@ -129,7 +103,7 @@ mod suite {
         refused(|request| request.sets = &[1; MAX_SETS + 1]);
     }
 
-    /// Calls `f` with each device that has a line; there is one.
+    /// Calls `f` with each device that has a line.
     fn each_line(mut f: impl FnMut(&Device<Core<'_>>, Arc<IrqVectors>) -> Result) -> Result {
         let (mut tested, mut result) = (0, Ok(()));
         each_device(|dev| {
@@ -142,8 +116,7 @@ mod suite {
             };
             result = result.and(until_unbind(dev, test));
         });
-        // A PC of QEMU has a device with a line: that for power management.
-        assert!(tested > 0);
+        skip_unless(tested);
         result
     }
 

@@ -73,7 +73,7 @@ struct Inner {
 
 /// Copies between the data of the device and what is at an address.
 fn transfer(address: DmaAddress, data: &mut [u8], to_memory: bool) {
-    // SAFETY: The address is one of memory, as there is no IOMMU.
+    // SAFETY: The address is one of memory, as `with_device` has checked that there is no IOMMU.
     let memory =
         unsafe { bindings::memremap(address, data.len(), bindings::MEMREMAP_WB as c_ulong) };
     assert!(!memory.is_null());
@@ -400,21 +400,30 @@ fn keep(queue: &Queue, memory: &mut [u8], parts: Parts) -> Result<MappedRequest<
 #[macros::kunit_tests(rust_block_mq_mapped_request)]
 mod suite {
     use super::*;
-    use crate::pci::vectors::tests::{
+    use crate::pci::test_device::{
         each_device,
+        skip_unless,
         until_unbind, //
     };
 
-    /// Calls `f` with a device of the guest.
+    /// Calls `f` with a device whose DMA addresses are physical ones: it has no IOMMU.
     fn with_device(
         f: impl FnOnce(&crate::pci::Device<crate::device::Core<'_>>) -> Result,
     ) -> Result {
-        let (mut f, mut result) = (Some(f), Err(ENODEV));
+        let (mut f, mut tested, mut result) = (Some(f), 0, Ok(()));
         each_device(|dev| {
+            let raw: *mut bindings::device =
+                ptr::from_ref(dev.as_ref() as &Device).cast_mut().cast();
+            // SAFETY: The device is valid. Its group is set when it is found.
+            if !unsafe { (*raw).iommu_group }.is_null() {
+                return;
+            }
             if let Some(f) = f.take() {
+                tested += 1;
                 result = f(dev);
             }
         });
+        skip_unless(tested);
         result
     }
 
