@@ -190,7 +190,7 @@ fn into_entry<T: ForeignOwnable>(value: T) -> *mut c_void {
 ///
 /// let xa = KBox::pin_init(XArray::new(c"example", static_lock_class!()), GFP_KERNEL)?;
 /// xa.insert(7, RcuBox::new(49, GFP_KERNEL)?, GFP_KERNEL)?;
-/// xa.insert(1 << 40, RcuBox::new(3, GFP_KERNEL)?, GFP_KERNEL)?;
+/// xa.insert(1 << 30, RcuBox::new(3, GFP_KERNEL)?, GFP_KERNEL)?;
 ///
 /// let guard = rcu::read_lock();
 /// let seven = xa.load(&guard, 7);
@@ -198,7 +198,7 @@ fn into_entry<T: ForeignOwnable>(value: T) -> *mut c_void {
 /// // It is not freed before the end of the critical section.
 /// assert_eq!(seven.copied(), Some(49));
 /// assert_eq!(xa.load(&guard, 7), None);
-/// assert_eq!(xa.find(&guard, 0..=usize::MAX), Some((1 << 40, &3)));
+/// assert_eq!(xa.find(&guard, 0..=usize::MAX), Some((1 << 30, &3)));
 /// # Ok::<(), Error>(())
 /// ```
 #[pin_data(PinnedDrop)]
