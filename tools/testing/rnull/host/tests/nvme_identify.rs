@@ -115,6 +115,33 @@ fn preferences_that_overflow_are_left_out() {
     assert_eq!(Namespace::parse(&none).unwrap().optimal_write, None);
 }
 
+/// A disk is kept while its namespace is compatible, so I/O must not change its meaning.
+#[test]
+fn what_may_change_below_a_disk() {
+    let parse = |fields: &[(usize, &[u8])]| Namespace::parse(&usual_but(fields)).unwrap();
+    let before = parse(&[]);
+    for may_change in [
+        &[(2, &[0x20][..])][..],
+        &[(24, &[0x10]), (64, &[7]), (68, &[15]), (72, &[1])],
+    ] {
+        let after = parse(may_change);
+        assert_ne!(before, after);
+        assert!(before.is_compatible_with(&after) && after.is_compatible_with(&before));
+    }
+    for must_not_change in [
+        // The size of a block; then what is discarded, what is atomic, which namespace it is.
+        &[(26, &[0][..])][..],
+        &[(33, &[1])],
+        &[(33, &[8])],
+        &[(24, &[2]), (36, &[7])],
+        &[(120, &[1; 8])],
+        &[(104, &[2; 16])],
+    ] {
+        let after = parse(must_not_change);
+        assert!(!before.is_compatible_with(&after) && !after.is_compatible_with(&before));
+    }
+}
+
 #[test]
 fn atomic_writes() {
     let parse =
