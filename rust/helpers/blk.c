@@ -38,7 +38,6 @@ static_assert((__force u8)BLK_STS_DURATION_LIMIT == 17);
 static_assert((__force u8)BLK_STS_INVAL == 19);
 
 /* rust/kernel/block/mq/passthrough.rs repeats these numbers. */
-static_assert((__force u32)BLK_MQ_REQ_NOWAIT == 1);
 static_assert(BIO_MAX_VECS == 256);
 
 /* rust/kernel/block/limits.rs repeats these bits. */

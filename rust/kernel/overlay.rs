@@ -79,6 +79,8 @@ pub mod pci {
     pub mod bar;
 
     pub mod vectors;
+
+    mod claim;
 }
 
 /// DMA memory, our pools of it, and devices to map memory for.

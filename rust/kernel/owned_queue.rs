@@ -8,6 +8,9 @@
 //!
 //! C header: [`include/linux/workqueue.h`](srctree/include/linux/workqueue.h)
 
+// Not used in all configurations.
+#![allow(dead_code)]
+
 use crate::{
     bindings,
     late_drop::LateDrop,

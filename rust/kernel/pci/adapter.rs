@@ -71,15 +71,15 @@ pub enum ChannelState {
 #[repr(u32)]
 pub enum Recovery {
     /// Nothing; it does not take part.
-    None = 1,
+    None = bindings::pci_ers_result_PCI_ERS_RESULT_NONE,
     /// Access to the device, without a reset.
-    CanRecover = 2,
+    CanRecover = bindings::pci_ers_result_PCI_ERS_RESULT_CAN_RECOVER,
     /// A reset.
-    NeedReset = 3,
+    NeedReset = bindings::pci_ers_result_PCI_ERS_RESULT_NEED_RESET,
     /// Nothing helps.
-    Disconnect = 4,
+    Disconnect = bindings::pci_ers_result_PCI_ERS_RESULT_DISCONNECT,
     /// Nothing more.
-    Recovered = 5,
+    Recovered = bindings::pci_ers_result_PCI_ERS_RESULT_RECOVERED,
 }
 
 /// A driver of PCI devices.
@@ -579,8 +579,8 @@ impl<T: Driver> Adapter<T> {
         state: bindings::pci_channel_state_t,
     ) -> bindings::pci_ers_result_t {
         let state = match state {
-            1 => ChannelState::Normal,
-            2 => ChannelState::Frozen,
+            bindings::pci_channel_io_normal => ChannelState::Normal,
+            bindings::pci_channel_io_frozen => ChannelState::Frozen,
             _ => ChannelState::Dead,
         };
         // SAFETY: By the safety requirements.

@@ -17,6 +17,10 @@ use crate::{
     module_pin::ModulePin,
     new_mutex,
     pci::{
+        claim::{
+            raw,
+            Claim, //
+        },
         Device,
         IrqType, //
     },
@@ -32,12 +36,6 @@ use crate::{
         Release, //
     },
 };
-
-pub(crate) use claim::Claim;
-
-use claim::raw;
-
-mod claim;
 
 /// The most sets over which vectors are divided.
 pub const MAX_SETS: usize = bindings::IRQ_AFFINITY_MAX_SETS as usize;
@@ -305,6 +303,7 @@ impl IrqVectors {
     /// Fails unless the vectors are allocated, and those of `dev`.
     ///
     /// If this succeeds, they remain allocated as long as both references exist.
+    #[cfg_attr(CONFIG_S390, allow(dead_code))] // As above.
     fn check(&self, dev: &Device<Bound>) -> Result {
         let allocation = self.allocation.resource();
         if raw(dev) != raw(&*allocation.dev) {
@@ -319,6 +318,7 @@ impl IrqVectors {
     /// Returns the number of the interrupt of a vector.
     ///
     /// If this succeeds, the vectors remain allocated as long as both references exist.
+    #[cfg_attr(CONFIG_S390, allow(dead_code))] // Used by handlers of interrupts.
     pub(crate) fn number(&self, dev: &Device<Bound>, index: u32) -> Result<u32> {
         self.check(dev)?;
         let numbers = &self.allocation.resource().numbers;

@@ -251,7 +251,7 @@ impl<T: Operations> PassthroughQueue<T> {
     pub fn try_request(&self, op: PassthroughOp) -> Result<Passthrough<'_, T>> {
         // C uses the plug of the task, which must not happen in an interrupt.
         late_drop::check_may_sleep()?;
-        self.alloc(op, BLK_MQ_REQ_NOWAIT)
+        self.alloc(op, bindings::BLK_MQ_REQ_NOWAIT)
     }
 
     fn alloc(
@@ -264,9 +264,6 @@ impl<T: Operations> PassthroughQueue<T> {
         unsafe { Passthrough::alloc(self.queue.queue, op, flags) }
     }
 }
-
-/// C's macro of that name, compared in `rust/helpers/blk.c`.
-const BLK_MQ_REQ_NOWAIT: bindings::blk_mq_req_flags_t = 1;
 
 /// The direction of a [`Passthrough`] request, as seen from the driver.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -400,7 +397,7 @@ impl<'q, T: Operations> Passthrough<'q, T> {
     ///
     /// `queue` is that of a [`PassthroughQueue`] or a disk of `T`, of which neither the driver's
     /// data nor the tag set is dropped for `'q`. The caller is a task that may wait for a tag, or
-    /// passes [`BLK_MQ_REQ_NOWAIT`].
+    /// passes `BLK_MQ_REQ_NOWAIT`.
     pub(super) unsafe fn alloc(
         queue: NonNull<bindings::request_queue>,
         op: PassthroughOp,
