@@ -44,13 +44,14 @@ __rust_helper void rust_helper_memset_bytes(char *at, int byte, size_t len)
 __rust_helper void *rust_helper_bio_map(struct page *page, size_t at,
 					size_t *len)
 {
-#if defined(CONFIG_KMAP_LOCAL) || defined(ARCH_HAS_FLUSH_ON_KUNMAP)
+#if defined(CONFIG_KMAP_LOCAL) || defined(ARCH_HAS_FLUSH_ON_KUNMAP) || \
+	defined(CONFIG_KASAN_SW_TAGS) || defined(CONFIG_KASAN_HW_TAGS)
 	*len = min(*len, PAGE_SIZE - offset_in_page(at));
-#elif !defined(CONFIG_KASAN_SW_TAGS) && !defined(CONFIG_KASAN_HW_TAGS)
-	/* All pages have their addresses one after the other. */
+	return kmap_local_page(page + (at >> PAGE_SHIFT)) + offset_in_page(at);
+#else
+	/* All pages have their addresses one after the other, and no tags. */
 	return kmap_local_page(page) + at;
 #endif
-	return kmap_local_page(page + (at >> PAGE_SHIFT)) + offset_in_page(at);
 }
 
 __rust_helper void rust_helper_bio_unmap(void *address)

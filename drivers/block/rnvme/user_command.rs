@@ -171,7 +171,7 @@ impl Arguments {
     /// Reads `struct nvme_user_io`, for a namespace with blocks of that size as a power of two.
     ///
     /// [`None`] if the fields are not valid: the command is not to read, write or compare blocks,
-    /// or the controller is to insert or strip metadata, which such a namespace does not have.
+    /// or there is an address of metadata although the controller is to insert or strip it.
     pub(crate) fn parse_io(data: &[u8; IO_SIZE], nsid: u32, block_shift: u32) -> Option<Self> {
         /// Has the controller insert or strip protection information.
         const PRACT: u16 = 1 << 13;
