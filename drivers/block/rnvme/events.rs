@@ -189,13 +189,14 @@ impl Events {
         }
         if let Some(bytes) = event.kind.clear_by_reading() {
             // If this fails, there may be no other event of that kind.
-            let result = self.read_log(event.log_page, bytes);
-            if let (Err(error), true) = (result, self.link.may_log()) {
-                dev_err!(
-                    self.link.registers.device(),
-                    "log page {:#x} was not read: {error:?}\n",
-                    event.log_page
-                );
+            if let Err(error) = self.read_log(event.log_page, bytes) {
+                if self.link.may_log() {
+                    dev_err!(
+                        self.link.registers.device(),
+                        "log page {:#x} was not read: {error:?}\n",
+                        event.log_page
+                    );
+                }
             }
         }
         match event.kind {

@@ -303,7 +303,7 @@ impl IrqVectors {
     /// Fails unless the vectors are allocated, and those of `dev`.
     ///
     /// If this succeeds, they remain allocated as long as both references exist.
-    #[cfg_attr(CONFIG_S390, allow(dead_code))] // As above.
+    #[cfg_attr(CONFIG_S390, allow(dead_code))] // Used by handlers of interrupts.
     fn check(&self, dev: &Device<Bound>) -> Result {
         let allocation = self.allocation.resource();
         if raw(dev) != raw(&*allocation.dev) {
@@ -318,7 +318,7 @@ impl IrqVectors {
     /// Returns the number of the interrupt of a vector.
     ///
     /// If this succeeds, the vectors remain allocated as long as both references exist.
-    #[cfg_attr(CONFIG_S390, allow(dead_code))] // Used by handlers of interrupts.
+    #[cfg_attr(CONFIG_S390, allow(dead_code))] // As above.
     pub(crate) fn number(&self, dev: &Device<Bound>, index: u32) -> Result<u32> {
         self.check(dev)?;
         let numbers = &self.allocation.resource().numbers;

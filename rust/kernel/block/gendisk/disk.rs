@@ -123,14 +123,15 @@ impl<B: Base> Disk<B> {
         }
         // SAFETY: By the type invariant.
         let queue = unsafe { (*disk).queue };
-        // The hardware queues are freed at once. The tag set may be iterated over without a lock,
-        // which uses those of a queue that is not frozen.
-        //
-        // SAFETY: By the type invariant, the disk has a queue.
-        unsafe { bindings::blk_freeze_queue_start_non_owner(queue) };
-        // SAFETY: As above, and the freeze was started.
-        unsafe { bindings::blk_mq_freeze_queue_wait(queue) };
         self.base.with_fixed_queues(|| {
+            // The hardware queues are freed at once. The tag set may be iterated over without a
+            // lock, which uses those of a queue that is not frozen.
+            //
+            // SAFETY: By the type invariant, the disk has a queue. To freeze it runs its hardware
+            // queues, whose number does not change here.
+            unsafe { bindings::blk_freeze_queue_start_non_owner(queue) };
+            // SAFETY: As above, and the freeze was started.
+            unsafe { bindings::blk_mq_freeze_queue_wait(queue) };
             // SAFETY: By the type invariant. This is the last reference, so putting it exits the
             // hardware queues, for which their tag set is still there.
             unsafe { bindings::put_disk(disk) }
