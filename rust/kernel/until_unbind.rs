@@ -18,8 +18,8 @@
 use crate::{
     bindings,
     device::{
-        Bound,
-        Device, //
+        self,
+        Bound, //
     },
     error::to_result,
     late_drop::check_may_sleep,
@@ -55,7 +55,7 @@ pub(crate) struct UntilUnbind<T: Release>(AtUnbind<T>);
 /// A resource that is released when the driver of the device is unbound, or earlier by
 /// [`Self::release`]. To drop this does not release it.
 pub(crate) struct AtUnbind<T: Release> {
-    dev: ARef<Device>,
+    dev: ARef<device::Device>,
     action: Arc<Action<T>>,
     /// The callback of C. A function that is generic has an address in each crate that uses it.
     callback: unsafe extern "C" fn(*mut c_void),
@@ -90,7 +90,11 @@ impl<T: Release> AtUnbind<T> {
     /// Takes over a resource of `dev`. It is released if this fails.
     ///
     /// `pin` keeps the module that contains the code of `T`.
-    pub(crate) fn new(dev: &Device<Bound>, resource: Arc<T>, pin: ModulePin) -> Result<Self> {
+    pub(crate) fn new(
+        dev: &device::Device<Bound>,
+        resource: Arc<T>,
+        pin: ModulePin,
+    ) -> Result<Self> {
         let owned = resource.clone();
         let action = Arc::pin_init(
             pin_init!(Action {
@@ -158,7 +162,9 @@ impl<T: Release> AtUnbind<T> {
     }
 
     fn raw(&self) -> *mut bindings::device {
-        core::ptr::from_ref::<Device>(&self.dev).cast_mut().cast()
+        core::ptr::from_ref::<device::Device>(&self.dev)
+            .cast_mut()
+            .cast()
     }
 
     /// # Safety
@@ -176,7 +182,11 @@ impl<T: Release> AtUnbind<T> {
 
 impl<T: Release> UntilUnbind<T> {
     /// Takes over a resource of `dev`, as [`AtUnbind::new`].
-    pub(crate) fn new(dev: &Device<Bound>, resource: Arc<T>, pin: ModulePin) -> Result<Self> {
+    pub(crate) fn new(
+        dev: &device::Device<Bound>,
+        resource: Arc<T>,
+        pin: ModulePin,
+    ) -> Result<Self> {
         Ok(Self(AtUnbind::new(dev, resource, pin)?))
     }
 

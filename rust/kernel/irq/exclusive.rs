@@ -14,8 +14,8 @@
 use crate::{
     bindings,
     device::{
-        Bound,
-        Device, //
+        self,
+        Bound, //
     },
     error::to_result,
     irq::IrqReturn,
@@ -185,7 +185,7 @@ impl<H: Handler> Exclusive<H> {
     ) -> Result<Self> {
         check_name(name)?;
         let number = vectors.number(dev, index)?;
-        let dev: &Device<Bound> = dev.as_ref();
+        let dev: &device::Device<Bound> = dev.as_ref();
         let registration = Arc::pin_init(
             try_pin_init!(Registration {
                 number,

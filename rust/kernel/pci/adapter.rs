@@ -18,9 +18,9 @@ use crate::{
     dma::DmaMask,
     driver,
     error::{
+        self,
         from_result,
-        to_result,
-        VTABLE_DEFAULT_ERROR, //
+        to_result, //
     },
     module::this_module,
     module_pin::ModulePin,
@@ -34,7 +34,7 @@ use crate::{
     prelude::*,
     static_lock_class,
     sync::{
-        aref::ARef,
+        aref,
         atomic::{
             Atomic,
             Relaxed, //
@@ -167,19 +167,19 @@ pub trait Driver: Sized + 'static {
     /// Stops the device before the system is shut down. The data is not dropped after that.
     fn shutdown<'bound>(dev: &'bound Device<Core<'_>>, this: Pin<&Self::Data<'bound>>) {
         let _ = (dev, this);
-        build_error!(VTABLE_DEFAULT_ERROR)
+        build_error!(error::VTABLE_DEFAULT_ERROR)
     }
 
     /// Stops the device before its function is reset, as a user may ask for.
     fn reset_prepare<'bound>(dev: &'bound Device<Core<'_>>, this: Pin<&Self::Data<'bound>>) {
         let _ = (dev, this);
-        build_error!(VTABLE_DEFAULT_ERROR)
+        build_error!(error::VTABLE_DEFAULT_ERROR)
     }
 
     /// Starts the device after its function was reset.
     fn reset_done<'bound>(dev: &'bound Device<Core<'_>>, this: Pin<&Self::Data<'bound>>) {
         let _ = (dev, this);
-        build_error!(VTABLE_DEFAULT_ERROR)
+        build_error!(error::VTABLE_DEFAULT_ERROR)
     }
 
     /// Does what a [`LockedWork`] was queued for.
@@ -194,7 +194,7 @@ pub trait Driver: Sized + 'static {
         state: ChannelState,
     ) -> Recovery {
         let _ = (dev, this, state);
-        build_error!(VTABLE_DEFAULT_ERROR)
+        build_error!(error::VTABLE_DEFAULT_ERROR)
     }
 
     /// Starts the device after it was reset because of an error.
@@ -203,13 +203,13 @@ pub trait Driver: Sized + 'static {
         this: Pin<&Self::Data<'bound>>,
     ) -> Recovery {
         let _ = (dev, this);
-        build_error!(VTABLE_DEFAULT_ERROR)
+        build_error!(error::VTABLE_DEFAULT_ERROR)
     }
 
     /// Is told that all drivers have recovered from an error.
     fn resume<'bound>(dev: &'bound Device<Core<'_>>, this: Pin<&Self::Data<'bound>>) {
         let _ = (dev, this);
-        build_error!(VTABLE_DEFAULT_ERROR)
+        build_error!(error::VTABLE_DEFAULT_ERROR)
     }
 }
 
@@ -243,7 +243,7 @@ pub trait Driver: Sized + 'static {
 pub struct LockedWork<T: Driver> {
     #[pin]
     work: Work<Self>,
-    dev: ARef<Device>,
+    dev: aref::ARef<Device>,
     binding: UntilUnbind<Binding>,
     queue: OwnedQueue,
     _driver: PhantomData<fn(T)>,
@@ -418,34 +418,23 @@ unsafe extern "C" fn disable_device(raw: *mut c_void) {
 /// A device in a callback of C, which holds its lock.
 type Locked<'a, 'core> = &'a Device<CoreInternal<'core>>;
 
+/// Returns a callback for C, if the driver has it.
+const fn some_if<F: Copy>(has: bool, callback: F) -> Option<F> {
+    if has {
+        Some(callback)
+    } else {
+        None
+    }
+}
+
 impl<T: Driver> Adapter<T> {
     const ERROR_HANDLERS: &'static bindings::pci_error_handlers = &bindings::pci_error_handlers {
-        error_detected: if T::HAS_ERROR_DETECTED {
-            Some(Self::error_detected_callback)
-        } else {
-            None
-        },
+        error_detected: some_if(T::HAS_ERROR_DETECTED, Self::error_detected_callback),
         mmio_enabled: None,
-        slot_reset: if T::HAS_SLOT_RESET {
-            Some(Self::slot_reset_callback)
-        } else {
-            None
-        },
-        reset_prepare: if T::HAS_RESET_PREPARE {
-            Some(Self::reset_prepare_callback)
-        } else {
-            None
-        },
-        reset_done: if T::HAS_RESET_DONE {
-            Some(Self::reset_done_callback)
-        } else {
-            None
-        },
-        resume: if T::HAS_RESUME {
-            Some(Self::resume_callback)
-        } else {
-            None
-        },
+        slot_reset: some_if(T::HAS_SLOT_RESET, Self::slot_reset_callback),
+        reset_prepare: some_if(T::HAS_RESET_PREPARE, Self::reset_prepare_callback),
+        reset_done: some_if(T::HAS_RESET_DONE, Self::reset_done_callback),
+        resume: some_if(T::HAS_RESUME, Self::resume_callback),
         cor_error_detected: None,
     };
 
