@@ -77,6 +77,10 @@ use kernel::{
         Mutex,
         MutexGuard, //
     },
+    time::{
+        delay::fsleep,
+        Delta, //
+    },
     workqueue::{
         self,
         Work,
@@ -262,11 +266,27 @@ impl Namespaces {
         }
     }
 
+    /// Returns the entries, or [`None`] as soon as the controller is not used any more. Then a task
+    /// that marks a disk as dead may hold the lock, and its file system wait for I/O of another
+    /// disk, which is frozen.
+    fn entries_of_frozen(&self) -> Option<MutexGuard<'_, Option<KVec<Entry>>>> {
+        while self.link().state() != State::Dead {
+            if let Some(entries) = self.entries.try_lock() {
+                return Some(entries);
+            }
+            fsleep(Delta::from_millis(1));
+        }
+        None
+    }
+
     /// Asks for the format of each namespace. Returns whether there was an answer for all; without
     /// one, a namespace is taken away if there is to be no doubt.
     fn try_forget_changed(&self, no_doubt: bool) -> bool {
         let mut is_sure = true;
-        for entry in self.entries.lock().iter_mut().flatten() {
+        let Some(mut entries) = self.entries_of_frozen() else {
+            return true;
+        };
+        for entry in entries.iter_mut().flatten() {
             // This allocates in a NOIO scope: to reclaim memory may need a disk that is frozen.
             let answer = self.ask_anyway(Identify::Namespace(entry.nsid));
             let answer = answer.ok().flatten();
