@@ -79,6 +79,9 @@ use kernel::{
     }, //
 };
 
+/// The number of the queue pair.
+pub(crate) const ID: u16 = 0;
+
 /// The number of entries of each of the two queues.
 pub(crate) const ENTRIES: u16 = 32;
 

@@ -42,6 +42,7 @@ use super::{
         Link,
         State, //
     },
+    names,
     namespaces::{
         Namespaces,
         Source, //
@@ -289,6 +290,10 @@ impl Controller {
         let budget = Budget::killable(ENABLE_LIMIT);
         self.link.registers.disable(&budget)?;
         let vectors = self.allocate_vectors(dev)?;
+        let number = self.instance.number();
+        let name = memalloc_noio(|| {
+            CString::try_from_fmt(fmt!("{}{number}q{}", names::CONTROLLERS, admin::ID))
+        })?;
         let options = QueueOptions {
             dev,
             registers: &self.link.registers,
@@ -296,8 +301,8 @@ impl Controller {
             events: Some(&self.sink),
             vectors: &vectors,
             vector: Some(0),
-            name: c"rnvme_admin",
-            id: 0,
+            name: &name,
+            id: admin::ID,
             entries: admin::ENTRIES,
         };
         let addresses = memalloc_noio(|| self.admin.pair().prepare(&options))?;
@@ -311,7 +316,7 @@ impl Controller {
         self.io_queues.create(For {
             dev,
             vectors: &vectors,
-            instance: self.instance.number(),
+            instance: number,
             has_sgl: self.identity.is_some_and(|it| it.has_sgl),
             retry_delays: self.identity.map_or([0; 3], |it| it.retry_delays),
         })?;

@@ -18,7 +18,7 @@ use super::{
     },
     link::Link,
     lists::Pools,
-    params,
+    names, params,
     queue_counts::{
         cpu_maps,
         divide, //
@@ -231,7 +231,7 @@ impl IoQueues {
         options: QueueOptions<'_>,
     ) -> Result {
         let (submission, completion) = memalloc_noio(|| {
-            let name = CString::try_from_fmt(fmt!("rnvme{}q{id}", instance))?;
+            let name = CString::try_from_fmt(fmt!("{}{instance}q{id}", names::CONTROLLERS))?;
             pair.prepare(&QueueOptions {
                 name: &name,
                 id,

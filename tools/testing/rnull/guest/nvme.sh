@@ -99,12 +99,12 @@ disk_of() {
 
 # vectors: the number of interrupts with a handler of the driver.
 vectors() {
-	grep -c rnvme_admin /proc/interrupts
+	grep -c 'rnvme[0-9]*q0' /proc/interrupts
 }
 
 # interrupts: how many of them were handled.
 interrupts() {
-	awk '/rnvme_admin/ { for (i = 2; $i ~ /^[0-9]+$/; i++) sum += $i } END { print sum + 0 }' \
+	awk '/rnvme[0-9]*q0/ { for (i = 2; $i ~ /^[0-9]+$/; i++) sum += $i } END { print sum + 0 }' \
 		/proc/interrupts
 }
 
