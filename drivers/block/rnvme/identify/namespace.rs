@@ -14,7 +14,7 @@ use super::answer::{
 /// The most sectors of 512 bytes that a disk may have: the offset of its end in bytes is positive.
 const MAX_SECTORS: u64 = i64::MAX as u64 >> 9;
 
-/// Why a namespace is not usable. Its disk, if any, has no capacity.
+/// Why a namespace is not usable. It has no disk then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unusable {
     /// It has no blocks, so it does not exist.
