@@ -68,15 +68,11 @@ fresh() {
 
 # put DIRECTORY ATTRIBUTE=VALUE...: writes attributes in this order; prints the first that fails.
 put() {
-	put_dir=$1
-	shift
-	for setting; do
-		put_said=$(syscall put "$put_dir/${setting%%=*}" "${setting#*=}")
-		[ "$put_said" = ok ] || {
-			echo "$setting: $put_said"
-			return 1
-		}
-	done
+	put_said=$(syscall set "$@")
+	[ "$put_said" = ok ] || {
+		echo "$put_said"
+		return 1
+	}
 }
 
 # device NAME ATTRIBUTE=VALUE...: makes a device if there is none, and powers it on.

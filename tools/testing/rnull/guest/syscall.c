@@ -3,6 +3,8 @@
  * Makes one system call, then prints `ok` or the name of its errno.
  *
  * usage: syscall CALL
+ *        syscall set DIRECTORY ATTRIBUTE=TEXT...
+ *                                 writes attributes in this order until one fails, which is printed
  *        syscall show PATH...     prints the values of attributes
  *        syscall fail-nth FIRST STEP CALL -- UNDO -- STATE...
  *
@@ -298,6 +300,27 @@ static int words_of(const char *command)
 	return !strcmp(command, "put") || !strcmp(command, "load") ? 4 : 3;
 }
 
+/* set: prints what failed, or `ok`. */
+static void set(const char *directory, char **settings)
+{
+	for (; *settings; settings++) {
+		const char *text = strchr(*settings, '=');
+		char path[4096], *value;
+
+		if (!text || text == *settings)
+			die("%s: no ATTRIBUTE=TEXT", *settings);
+		snprintf(path, sizeof(path), "%s/%.*s", directory, (int)(text - *settings),
+			 *settings);
+		value = unescape(strdup(text + 1));
+		if (write_file(path, value) < 0) {
+			printf("%s: %s\n", *settings, verdict(-1));
+			return;
+		}
+		free(value);
+	}
+	puts("ok");
+}
+
 int main(int count, char **words)
 {
 	const char *command = count > 1 ? words[1] : "";
@@ -307,6 +330,8 @@ int main(int count, char **words)
 	} else if (!strcmp(command, "show")) {
 		for (words += 2; *words; words++)
 			printf("%s=%s\n", strrchr(*words, '/') + 1, show(*words));
+	} else if (!strcmp(command, "set") && count > 2) {
+		set(words[2], words + 3);
 	} else if (count == words_of(command)) {
 		if (!strcmp(command, "put"))
 			unescape(words[3]);
