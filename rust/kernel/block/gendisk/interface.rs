@@ -25,7 +25,10 @@ use crate::{
             RequestQueue,
             TagSet, //
         },
-        zone::ZoneReporter, //
+        zone::{
+            ReportCallback,
+            ZoneReporter, //
+        },
     },
     dma::bound::DmaDevice,
     error::from_err_ptr,
@@ -77,7 +80,7 @@ pub trait Driver<I>: private::Sealed<I> + Sized + 'static {
     const SUBMIT_BIO: Option<SubmitBio>;
     /// The function that reports zones.
     #[doc(hidden)]
-    const REPORT_ZONES: Option<ReportZones>;
+    const REPORT_ZONES: Option<ReportCallback>;
     /// The function that handles ioctls.
     #[doc(hidden)]
     const IOCTL: Option<Ioctl>;
@@ -93,13 +96,6 @@ pub trait Driver<I>: private::Sealed<I> + Sized + 'static {
 mod private {
     pub trait Sealed<I> {}
 }
-
-/// Calls a driver for a zone report.
-///
-/// Its safety requirement: the queue is that of a disk of the driver whose data is not dropped
-/// meanwhile.
-pub(super) type ReportZones =
-    unsafe fn(*const bindings::request_queue, &mut ZoneReporter<'_>) -> Result;
 
 /// What a disk is built on: the driver's data, and a tag set if it has one.
 ///
@@ -152,7 +148,7 @@ impl<T: mq::Operations> Driver<Requests> for T {
     type TagSet = TagSetAndDevice<T>;
     type Base = RequestBase<T>;
     const SUBMIT_BIO: Option<SubmitBio> = None;
-    const REPORT_ZONES: Option<ReportZones> = if T::HAS_REPORT_ZONES {
+    const REPORT_ZONES: Option<ReportCallback> = if T::HAS_REPORT_ZONES {
         Some(report_zones::<T>)
     } else {
         None
@@ -278,7 +274,7 @@ impl<T: bio_based::Operations> Driver<Bios> for T {
     type TagSet = ();
     type Base = BioBase<T>;
     const SUBMIT_BIO: Option<SubmitBio> = Some(bio_based::submit_bio::<T>);
-    const REPORT_ZONES: Option<ReportZones> = None;
+    const REPORT_ZONES: Option<ReportCallback> = None;
     const IOCTL: Option<Ioctl> = None;
 
     fn base((): (), data: impl PinInit<T::QueueData, Error>) -> Result<BioBase<T>> {

@@ -22,7 +22,7 @@ use crate::{
     bindings,
     block::{
         bio::Transfer,
-        status, //
+        status,
         BlkResult,
         BlkStatus,
         Sector, //
