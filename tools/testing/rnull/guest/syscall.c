@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Makes one system call, then prints `ok` or the name of its errno.
+ * Makes a call, then prints `ok` or the name of its errno.
  *
  * usage: syscall CALL
  *        syscall set DIRECTORY ATTRIBUTE=TEXT...
