@@ -32,6 +32,12 @@ unbind() {
 	bound "$1"
 }
 
+# break_down ADDRESS: the registers of a controller are zeros from now on, until it is bound again. That
+# is what QEMU has where nothing is; it would be ones on a machine.
+break_down() {
+	printf '\0\0' | dd of="$pci/devices/$1/config" bs=1 seek=4 conv=notrunc status=none
+}
+
 # said ADDRESS: what the driver has logged of a controller.
 said() {
 	dmesg | sed -n "s/.*rnvme $1: //p"
