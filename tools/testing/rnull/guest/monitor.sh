@@ -36,6 +36,12 @@ throttle() {
 	qmp qom-set "\"path\": \"/objects/slow\", \"property\": \"limits\", \"value\": {\"iops-total\": $1}"
 }
 
+# throttle_bytes BYTES: how many of them QEMU does in a second. What is larger is done, but then the next
+# one waits for as long as that should have taken.
+throttle_bytes() {
+	qmp qom-set "\"path\": \"/objects/slow\", \"property\": \"limits\", \"value\": {\"bps-total\": $1}"
+}
+
 # plug: the namespace is that of the controller which was unplugged, with its data.
 plug() {
 	[ "$(qmp device_add "\"driver\": \"nvme\", \"id\": \"hot\", \"serial\": \"hot\", \"addr\": \"0x10\",
