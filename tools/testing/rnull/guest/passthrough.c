@@ -7,7 +7,8 @@
  *   plain BLOCK             those of a user who has opened the disk, but is no administrator
  *   compat BLOCK            those of a task with an ABI of 32 bits, on x86
  *   bounds BLOCK            those that are to be refused, as they would leave the memory they have
- *   format LBAF             has the namespace formatted
+ *   format LBAF [MILLISECONDS]
+ *                           has the namespace formatted, which may take as long as that
  *   storm MILLISECONDS SEED BLOCK
  *                           random ones by some threads, with signals, until the disk is gone
  *
@@ -566,7 +567,8 @@ int main(int argc, char **argv)
 	} else if (!strcmp(argv[1], "bounds")) {
 		bounds(argv[2]);
 	} else if (!strcmp(argv[1], "format")) {
-		admin("format", .opcode = 0x80, .nsid = nsid, .cdw10 = atoi(argv[3]));
+		admin("format", .opcode = 0x80, .nsid = nsid, .cdw10 = atoi(argv[3]),
+		      .timeout_ms = argc > 4 ? atoi(argv[4]) : 0);
 	} else if (!strcmp(argv[1], "storm") && argc == 6) {
 		block = atoi(argv[5]);
 		storm(argv[2], atol(argv[3]), strtoull(argv[4], NULL, 0));
