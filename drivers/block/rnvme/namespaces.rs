@@ -429,7 +429,10 @@ impl Namespaces {
         let dev = self.link().registers.device();
         let old = entries.iter().position(|entry| entry.nsid == nsid);
         let Some(answer) = self.ask(Identify::Namespace(nsid))? else {
-            return Ok(());
+            return match old {
+                Some(at) if entries[at].is_stale => remove(entries, at, gone),
+                _ => Ok(()),
+            };
         };
         let usable = match self.parse(answer.first_chunk().ok_or(EIO)?) {
             Ok(found) => match self.identifiers(nsid, &found)? {
