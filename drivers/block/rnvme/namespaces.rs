@@ -43,6 +43,7 @@ use super::{
     },
     names,
     prp,
+    queue_pair::Gate,
     quirks::Quirks,
     registers::Version,
     sgl, //
@@ -266,11 +267,11 @@ impl Namespaces {
         }
     }
 
-    /// Returns the entries, or [`None`] as soon as the controller is not used any more. Then a task
-    /// that marks a disk as dead may hold the lock, and its file system wait for I/O of another
-    /// disk, which is frozen.
+    /// Returns the entries, or [`None`] as soon as the controller was stopped for good, and gets no
+    /// I/O any more. Then a task that marks a disk as dead may hold the lock, and its file system
+    /// wait for I/O of another disk, which is frozen.
     fn entries_of_frozen(&self) -> Option<MutexGuard<'_, Option<KVec<Entry>>>> {
-        while self.link().state() != State::Dead {
+        while self.source.admin.pair().gate() != Gate::Dead {
             if let Some(entries) = self.entries.try_lock() {
                 return Some(entries);
             }
