@@ -11,6 +11,7 @@
 //! the second page for a list of pages, as C's driver lets it for any command.
 
 use super::{
+    access::Registers,
     admin::AdminQueue,
     budget::Budget,
     effects::{
@@ -190,10 +191,7 @@ impl Target {
             }
             RESET | SUBSYSTEM_RESET | RESCAN if !capability::is_admin() => Err(EACCES),
             RESET => self.reset().map(|()| 0),
-            SUBSYSTEM_RESET => {
-                self.link.registers.reset_subsystem()?;
-                self.reset().map(|()| 0)
-            }
+            SUBSYSTEM_RESET => self.reset_after(Registers::reset_subsystem).map(|()| 0),
             RESCAN => {
                 self.rescan();
                 Ok(0)
@@ -230,11 +228,15 @@ impl Target {
 
     /// Has the controller reset, and waits for that.
     pub(crate) fn reset(&self) -> Result {
+        self.reset_after(|_| Ok(()))
+    }
+
+    fn reset_after(&self, first: impl FnOnce(&Registers) -> Result) -> Result {
         dev_warn!(
             self.link.registers.device(),
             "a user resets the controller\n"
         );
-        self.link.reset()?;
+        self.link.reset(first)?;
         let state = self.link.wait_for_reset(&Budget::killable(RESET_LIMIT))?;
         if state == State::Live {
             Ok(())

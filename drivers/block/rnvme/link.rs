@@ -258,15 +258,17 @@ impl Link {
         }
     }
 
-    /// Stops the controller, and has it reset.
+    /// Stops the controller, and has it reset, after `first` has succeeded.
     ///
     /// # Errors
     ///
-    /// `EBUSY` if it is being reset or started already; `ENODEV` if it is not used any more.
-    pub(crate) fn reset(&self) -> Result {
+    /// `EBUSY` if it is being reset or started already; `ENODEV` if it is not used any more; that
+    /// of `first`.
+    pub(crate) fn reset(&self, first: impl FnOnce(&Registers) -> Result) -> Result {
         let mut inner = self.inner.lock();
         match inner.state {
             State::Live => {
+                first(&self.registers)?;
                 inner.state = State::Resetting;
                 self.stop(&inner, Gate::Paused);
                 self.alarm.request_reset();
