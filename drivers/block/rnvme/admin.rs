@@ -252,7 +252,19 @@ impl Operations for Admin {
     fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
         let data = rq.hw_queue().queue_data();
         data.pair.look();
-        if data.link.state() != State::Dead && rq.data().lock().time.begin_next() {
+        let (is_of_user, has_time) = {
+            let mut exchange = rq.data().lock();
+            let is_of_user = matches!(exchange.command, Some(AdminCommand::User(_)));
+            (is_of_user, exchange.time.begin_next())
+        };
+        let may_wait = match data.link.state() {
+            State::Dead => false,
+            // The disks would be dead, for the time that a user chose. If the controller does not
+            // answer, the command that it is started with times out.
+            State::Starting if is_of_user => true,
+            _ => has_time,
+        };
+        if may_wait {
             return rq.reset_timer();
         }
         // To abort such a command does not help: it may be the one that aborts.
