@@ -47,6 +47,8 @@ const NAMESPACE: u32 = 1 << 2;
 const INVENTORY: u32 = 1 << 3;
 /// It may change the capabilities of the controller.
 const CONTROLLER: u32 = 1 << 4;
+/// Whether the next field is to be ignored.
+const RELAXED: u32 = 3 << 14;
 /// No other command may be in progress, of those that this field says.
 const EXCLUSIVE: u32 = 7 << 16;
 /// The command knows how to select a vendor's variant.
@@ -86,6 +88,14 @@ impl Effects {
         ] {
             this.admin[usize::from(opcode)] |= INVENTORY;
         }
+        for effects in &mut this.admin {
+            // They need not be alone if the controller says so elsewhere.
+            if *effects & RELAXED != 0 {
+                *effects &= !EXCLUSIVE;
+            }
+        }
+        // Many a controller says that it has to be alone, but it has nothing to do with I/O.
+        this.admin[usize::from(admin_op::SECURITY_RECEIVE)] &= !EXCLUSIVE;
         this.admin[usize::from(admin_op::SANITIZE)] |= EXCLUSIVE;
         for opcode in [op::WRITE, op::WRITE_ZEROES, op::WRITE_UNCORRECTABLE] {
             this.io[usize::from(opcode)] |= BLOCKS;

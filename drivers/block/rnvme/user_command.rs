@@ -304,6 +304,9 @@ impl UserCommand {
             admin_op::NAMESPACE_MANAGEMENT => 0,
             admin_op::NAMESPACE_ATTACHMENT => 4096,
             admin_op::FIRMWARE_DOWNLOAD => (u64::from(ten) + 1) * 4,
+            // To enable a type of directives, or to release or allocate streams, moves nothing.
+            admin_op::DIRECTIVE_SEND if matches!(eleven & 0xffff, 0x001 | 0x101 | 0x102) => 0,
+            admin_op::DIRECTIVE_RECEIVE if eleven & 0xffff == 0x103 => 0,
             admin_op::DIRECTIVE_SEND | admin_op::DIRECTIVE_RECEIVE => dwords(ten),
             admin_op::SECURITY_SEND | admin_op::SECURITY_RECEIVE => eleven.into(),
             admin_op::FORMAT | admin_op::SANITIZE => 0,

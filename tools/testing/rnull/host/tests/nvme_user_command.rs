@@ -206,6 +206,8 @@ proptest! {
 
     #[test]
     fn lengths(mut command in command(), shift in 9..17u32) {
+        // Of no directive that moves nothing.
+        command.high[1] |= 0x80;
         let high = command.high;
         for (opcode, bytes) in [
             (0x06, 4096),
@@ -235,6 +237,58 @@ proptest! {
         command.opcode = 0xc0;
         prop_assert_eq!(command.admin_moves(), Moves::Unknown);
         prop_assert_eq!(command.io_moves(shift), Moves::Unknown);
+    }
+}
+
+#[test]
+fn directives() {
+    let moves = |opcode, operation| {
+        let high = [0, operation, 0, 0, 0, 0];
+        let command = UserCommand {
+            opcode,
+            high,
+            ..UserCommand::default()
+        };
+        command.admin_moves()
+    };
+    // Enable; Release Identifier, Release Resources; Allocate Resources.
+    for (opcode, operation) in [(0x19, 0x001), (0x19, 0x101), (0x19, 0x102), (0x1a, 0x103)] {
+        assert_eq!(moves(opcode, operation), Moves::AtMost(0));
+    }
+    // Return Parameters, Get Status.
+    for operation in [0x001, 0x101, 0x102] {
+        assert_eq!(moves(0x1a, operation), Moves::AtMost(4));
+    }
+}
+
+#[test]
+fn commands_that_have_to_be_alone() {
+    let of = |opcode| UserCommand {
+        opcode,
+        ..UserCommand::default()
+    };
+    let mut log = [0; 4096];
+    let alone = (1u32 << 16).to_le_bytes();
+    let alone_or_not = (1u32 << 16 | 1 << 14).to_le_bytes();
+    // Security Send and Receive, Sanitize, two of vendors.
+    for (opcode, effects) in [
+        (0x81, alone),
+        (0x82, alone),
+        (0x84, alone_or_not),
+        (0xc0, alone),
+        (0xc1, alone_or_not),
+    ] {
+        log[4 * opcode..4 * opcode + 4].copy_from_slice(&effects);
+    }
+    let effects = Effects::parse(Some(&log));
+    for (opcode, excludes_io) in [
+        (0x81, true),
+        (0x82, false),
+        (0x84, true),
+        (0xc0, true),
+        (0xc1, false),
+    ] {
+        assert_eq!(effects.excludes_io(&of(opcode)), excludes_io, "{opcode:#x}");
     }
 }
 
