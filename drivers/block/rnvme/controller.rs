@@ -225,6 +225,10 @@ impl Controller {
 
     /// Asks for the limits of commands. Not all controllers know them.
     fn nvm_limits(&self) -> Result<NvmLimits> {
+        // Older ones know two bits of the question only, and answer another one.
+        if !self.link.registers.version()?.is_at_least(1, 2) {
+            return Ok(NvmLimits::default());
+        }
         let (completion, answer) = self.admin.identify(Identify::NvmLimits)?;
         let answer = answer.filter(|_| completion.status().is_success());
         let limits = answer.as_ref().and_then(|answer| answer.first_chunk());
@@ -287,7 +291,12 @@ impl Controller {
     ///
     /// Memory is allocated in NOIO scopes: to reclaim it may need the disks of this controller.
     fn start(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
-        let budget = Budget::killable(ENABLE_LIMIT);
+        let budget = if self.control.is_none() {
+            Budget::killable(ENABLE_LIMIT)
+        } else {
+            // The disks would be dead if the task that resets the controller were killed.
+            Budget::uninterrupted(ENABLE_LIMIT)
+        };
         self.link.registers.disable(&budget)?;
         let vectors = self.allocate_vectors(dev)?;
         let number = self.instance.number();
@@ -437,7 +446,9 @@ impl Controller {
             found.forget_subsystem_name();
         }
         if found.shutdown_timeout > 0 {
-            self.shutdown_timeout = found.shutdown_timeout.min(MAX_SHUTDOWN_TIMEOUT);
+            // What a user asks for is the least.
+            let least = params::shutdown_timeout().min(MAX_SHUTDOWN_TIMEOUT);
+            self.shutdown_timeout = found.shutdown_timeout.clamp(least, MAX_SHUTDOWN_TIMEOUT);
         }
         if self.identity.is_none() {
             dev_info!(
