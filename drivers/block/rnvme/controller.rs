@@ -48,7 +48,11 @@ use super::{
         Source, //
     },
     params,
-    queue_pair::QueueOptions,
+    queue_pair::{
+        Gate,
+        Queue,
+        QueueOptions, //
+    },
     quirks::Quirks,
     registers::{
         Unsupported,
@@ -61,7 +65,8 @@ use kernel::{
         gendisk::Parent,
         mq::{
             memalloc_noio,
-            possible_cpus, //
+            possible_cpus,
+            QueueCounts, //
         }, //
     },
     device::Core,
@@ -108,6 +113,8 @@ pub(crate) struct Controller {
     dma: Arc<DmaDevice>,
     /// There while the controller is enabled.
     vectors: Option<Arc<IrqVectors>>,
+    /// How many I/O queues there can be, if the controller has granted fewer than there are CPUs.
+    queues: Option<QueueCounts>,
     identity: Option<controller::Controller>,
     /// Set with `control`.
     limits: Option<NvmLimits>,
@@ -147,6 +154,7 @@ impl Controller {
             link,
             dma,
             vectors: None,
+            queues: None,
             identity: None,
             limits: None,
             shutdown_timeout: params::shutdown_timeout(),
@@ -298,7 +306,34 @@ impl Controller {
             Budget::uninterrupted(ENABLE_LIMIT)
         };
         self.link.registers.disable(&budget)?;
-        let vectors = self.allocate_vectors(dev)?;
+        let Some(fewer) = self.start_with(dev, &budget, self.queues, false)? else {
+            return Ok(());
+        };
+        if self.io_queues.made().is_none() {
+            // There will not be more.
+            self.queues = Some(fewer);
+        }
+        self.admin.pair().close(Gate::Paused);
+        self.link.registers.disable(&budget)?;
+        self.release(dev);
+        self.start_with(dev, &budget, Some(fewer), true)?;
+        Ok(())
+    }
+
+    /// Enables a controller that is disabled, and creates its queues: at most so many I/O queues
+    /// with interrupts, if that is known.
+    ///
+    /// If the controller grants fewer queues than there are vectors, some CPUs would have a vector
+    /// of which nothing comes. Unless this is the last attempt, no I/O queue is created then, and
+    /// the numbers of those that there can be are returned.
+    fn start_with(
+        &mut self,
+        dev: &pci::Device<Core<'_>>,
+        budget: &Budget,
+        most: Option<QueueCounts>,
+        is_last: bool,
+    ) -> Result<Option<QueueCounts>> {
+        let vectors = self.allocate_vectors(dev, most)?;
         let number = self.instance.number();
         let name = memalloc_noio(|| {
             CString::try_from_fmt(fmt!("{}{number}q{}", names::CONTROLLERS, admin::ID))
@@ -319,17 +354,21 @@ impl Controller {
         dev.set_master();
         self.link
             .registers
-            .enable(&budget, admin::ENTRIES, addresses)?;
+            .enable(budget, admin::ENTRIES, addresses)?;
         self.admin.pair().open();
         self.identify(dev)?;
-        self.io_queues.create(For {
+        let fewer = self.io_queues.create(For {
             dev,
             vectors: &vectors,
             instance: number,
             has_sgl: self.identity.is_some_and(|it| it.has_sgl),
             retry_delays: self.identity.map_or([0; 3], |it| it.retry_delays),
+            is_last,
         })?;
-        self.set_events(dev)
+        if fewer.is_none() {
+            self.set_events(dev)?;
+        }
+        Ok(fewer)
     }
 
     /// Says which events the controller is to report. It may report fewer.
@@ -344,16 +383,26 @@ impl Controller {
         Ok(())
     }
 
-    /// Allocates interrupt vectors: one for the admin queue, and one for each CPU in each set of
-    /// I/O queues, or as many as the controller has.
-    ///
-    /// How many queues there will be is not known yet. If there are fewer, some vectors have none.
-    fn allocate_vectors(&mut self, dev: &pci::Device<Core<'_>>) -> Result<Arc<IrqVectors>> {
-        let (write, _) = params::special_queues();
+    /// Allocates interrupt vectors: one for the admin queue, and one for each of these I/O queues.
+    /// If their number is not known, there is one for each CPU in each set of queues. A controller
+    /// may have fewer vectors.
+    fn allocate_vectors(
+        &mut self,
+        dev: &pci::Device<Core<'_>>,
+        queues: Option<QueueCounts>,
+    ) -> Result<Arc<IrqVectors>> {
+        let (write, most) = match queues {
+            Some(queues) if queues.read > 0 => (queues.default, queues.default + queues.read),
+            Some(queues) => (0, queues.default),
+            None => {
+                let (write, _) = params::special_queues();
+                (write, possible_cpus() + write)
+            }
+        };
         let sets = [write, u32::MAX];
         let request = VectorRequest {
             min: 1,
-            max: 1 + possible_cpus() + write,
+            max: 1 + most,
             kinds: IrqKinds::All,
             before: 1,
             sets: if write > 0 { &sets } else { &[] },

@@ -21,7 +21,8 @@ use super::{
     names, params,
     queue_counts::{
         cpu_maps,
-        divide, //
+        divide,
+        first_of, //
     },
     queue_pair::{
         Gate,
@@ -96,6 +97,8 @@ pub(crate) struct For<'a> {
     pub(crate) has_sgl: bool,
     /// How long to wait before a retry, as the controller says, in milliseconds.
     pub(crate) retry_delays: [u32; 3],
+    /// Whether to create queues even if there are fewer than vectors.
+    pub(crate) is_last: bool,
 }
 
 impl IoQueues {
@@ -122,7 +125,9 @@ impl IoQueues {
 
     /// Creates the I/O queues: as many as there are CPUs, and those that the parameters ask for, or
     /// as the controller and its vectors allow.
-    pub(crate) fn create(&mut self, with: For<'_>) -> Result {
+    ///
+    /// If there can be fewer than vectors, it may return the numbers of these instead.
+    pub(crate) fn create(&mut self, with: For<'_>) -> Result<Option<QueueCounts>> {
         let For { dev, vectors, .. } = with;
         let [default, read, ..] = vectors.sets();
         let (_, poll) = params::special_queues();
@@ -146,11 +151,14 @@ impl IoQueues {
             return if self.made.is_some() {
                 Err(ENODEV)
             } else {
-                Ok(())
+                Ok(None)
             };
         }
         let granted = granted_queues(most, answer.result()).into();
         let counts = self.limit(wanted, granted);
+        if !with.is_last && (counts.default < default || counts.read < read) {
+            return Ok(Some(counts));
+        }
         let Made { shared, tags, .. } = self.make(with, counts)?;
         let link = self.link.clone();
         let options = QueueOptions {
@@ -165,8 +173,8 @@ impl IoQueues {
             entries: self.entries(),
         };
         let count = counts.total().ok_or(EINVAL)? as usize;
-        let (pairs, missing) = shared.pairs.split_at_checked(count).ok_or(EINVAL)?;
-        for (index, pair) in (0..).zip(pairs) {
+        let mut created = 0;
+        for (index, pair) in (0..).zip(&shared.pairs[..count]) {
             let vector = if index < counts.default {
                 Some(1 + index)
             } else {
@@ -175,13 +183,22 @@ impl IoQueues {
                 (index < counts.read).then_some(1 + default + index)
             };
             let vector = vector.map(|vector| vector.min(vectors.len() - 1));
-            self.create_pair(
+            let was_created = self.create_pair(
                 pair,
                 index as u16 + 1,
                 with.instance,
                 QueueOptions { vector, ..options },
             )?;
+            if !was_created {
+                break;
+            }
+            created += 1;
         }
+        if created == 0 {
+            return Err(EIO);
+        }
+        let counts = first_of(counts, created);
+        let (pairs, missing) = shared.pairs.split_at(created as usize);
         // What the controller had in queues that it does not have any more fails.
         for pair in missing {
             pair.close(Gate::Dead);
@@ -193,10 +210,10 @@ impl IoQueues {
         if tags.queue_counts() != counts {
             // This waits for requests. Those that time out meanwhile fail, as the controller is not
             // live yet.
-            dev_info!(dev, "{count} I/O queues now\n");
+            dev_info!(dev, "{created} I/O queues now\n");
             tags.set_cpu_maps(counts, cpu_maps(counts, vectors)?)?;
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Returns how many queues of each kind there are if the controller grants so many. After a
@@ -222,14 +239,14 @@ impl IoQueues {
         divide(wanted, granted)
     }
 
-    /// Creates a queue pair.
+    /// Creates a queue pair. Returns false if the controller refuses that.
     fn create_pair(
         &self,
         pair: &QueuePair<InFlightIo>,
         id: u16,
         instance: usize,
         options: QueueOptions<'_>,
-    ) -> Result {
+    ) -> Result<bool> {
         let (submission, completion) = memalloc_noio(|| {
             let name = CString::try_from_fmt(fmt!("{}{instance}q{id}", names::CONTROLLERS))?;
             pair.prepare(&QueueOptions {
@@ -256,10 +273,10 @@ impl IoQueues {
                     options.dev,
                     "queue {id} was not created: status {code:#x}\n"
                 );
-                return Err(EIO);
+                return Ok(false);
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Returns the number of entries of an I/O queue: 2 to 4095.

@@ -33,6 +33,17 @@ pub(crate) fn cpu_maps(counts: QueueCounts, vectors: &IrqVectors) -> Result<CpuM
     })
 }
 
+/// Returns how many queues of each kind are among the first ones.
+pub(crate) fn first_of(counts: QueueCounts, most: u32) -> QueueCounts {
+    let default = counts.default.min(most);
+    let read = counts.read.min(most - default);
+    QueueCounts {
+        default,
+        read,
+        poll: counts.poll.min(most - default - read),
+    }
+}
+
 /// Returns how many queues of each kind there are if a controller grants so many, at least one.
 pub(crate) fn divide(wanted: QueueCounts, granted: u32) -> QueueCounts {
     // One queue is not polled.
