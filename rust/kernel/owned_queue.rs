@@ -55,11 +55,13 @@ unsafe impl Sync for Raw {}
 impl OwnedQueue {
     /// Makes a workqueue. May sleep.
     ///
+    /// `pin` keeps the module that contains the code of the work items. It is dropped after the
+    /// last one was executed.
+    ///
     /// # Errors
     ///
     /// `ENOMEM` if out of memory.
-    pub(crate) fn new(name: &CStr) -> Result<Self> {
-        let pin = ModulePin::of_this_code()?;
+    pub(crate) fn new(name: &CStr, pin: ModulePin) -> Result<Self> {
         let flags = bindings::wq_flags_WQ_UNBOUND | bindings::wq_flags_WQ_MEM_RECLAIM;
         // SAFETY: The format has one argument, a string.
         let raw = unsafe {

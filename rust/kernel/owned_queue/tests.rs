@@ -51,6 +51,10 @@ mod suite {
         }
     }
 
+    fn queue(name: &CStr) -> Result<OwnedQueue> {
+        OwnedQueue::new(name, ModulePin::of_this_code()?)
+    }
+
     fn done() -> Result<Arc<Done>> {
         Arc::pin_init(
             pin_init!(Done {
@@ -73,7 +77,7 @@ mod suite {
 
     #[test]
     fn what_was_queued_is_executed() -> Result {
-        let (queue, done) = (OwnedQueue::new(c"rust_test_queue")?, done()?);
+        let (queue, done) = (queue(c"rust_test_queue")?, done()?);
         let _ = queue.enqueue(item(None, done.clone())?);
         drop(queue);
         done.completion.wait_for_completion();
@@ -83,7 +87,7 @@ mod suite {
     #[test]
     fn a_work_item_drops_its_own_workqueue() -> Result {
         let (first, last) = (done()?, done()?);
-        let queue = Arc::new(OwnedQueue::new(c"rust_test_own_queue")?, GFP_KERNEL)?;
+        let queue = Arc::new(queue(c"rust_test_own_queue")?, GFP_KERNEL)?;
         let _ = queue.enqueue(item(Some(queue.clone()), first.clone())?);
         let _ = queue.enqueue(item(Some(queue.clone()), last.clone())?);
         drop(queue);

@@ -245,10 +245,9 @@ pub struct LockedWork<T: Driver> {
     work: Work<Self>,
     dev: aref::ARef<Device>,
     binding: UntilUnbind<Binding>,
+    /// Last: keeps the module that contains the code of `T` until the worker is done.
     queue: OwnedQueue,
     _driver: PhantomData<fn(T)>,
-    /// Last: keeps the module that contains the code of `T` until the worker is done.
-    _pin: ModulePin,
 }
 
 /// Whether a driver is bound.
@@ -294,9 +293,8 @@ impl<T: Driver> LockedWork<T> {
                 work <- Work::new(WORK_NAME, static_lock_class!()),
                 dev: dev.into(),
                 binding,
-                queue: OwnedQueue::new(name)?,
+                queue: OwnedQueue::new(name, ModulePin::new(this_module::<T::OwnerModule>())?)?,
                 _driver: PhantomData,
-                _pin: ModulePin::new(this_module::<T::OwnerModule>())?,
             }? Error),
             GFP_KERNEL,
         )
