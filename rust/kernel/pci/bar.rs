@@ -20,6 +20,7 @@ use crate::{
     },
     prelude::*,
     revocable::Revocable,
+    str::CString,
     sync::{
         rcu,
         Arc, //
@@ -49,7 +50,14 @@ pub struct BoundBar {
 #[pin_data]
 struct Mapping {
     #[pin]
-    bar: Revocable<Bar<'static>>,
+    bar: Revocable<NamedBar>,
+}
+
+/// A BAR with the name that C shows in `/proc/iomem`.
+struct NamedBar {
+    bar: Bar<'static>,
+    /// After the BAR: C has a pointer to it until that is released.
+    _name: CString,
 }
 
 impl Release for Mapping {
@@ -61,6 +69,8 @@ impl Release for Mapping {
 impl BoundBar {
     /// Maps the whole of BAR `index`, which must be memory. May sleep.
     ///
+    /// `name` is shown in `/proc/iomem`.
+    ///
     /// # Errors
     ///
     /// `EINVAL` if there is no such BAR, if it consists of I/O ports, or has no address; `EBUSY` if
@@ -68,7 +78,7 @@ impl BoundBar {
     ///
     /// The memory is allocated with `GFP_KERNEL`, for which the kernel may wait for I/O. Where I/O
     /// may wait for the caller, such as while a disk is being reset, this needs a NOIO scope.
-    pub fn map(dev: &Device<Bound>, index: u32, name: &'static CStr) -> Result<Arc<Self>> {
+    pub fn map(dev: &Device<Bound>, index: u32, name: &CStr) -> Result<Arc<Self>> {
         // The others are the ROM, or windows of bridges.
         if index > 5 {
             return Err(EINVAL);
@@ -78,11 +88,16 @@ impl BoundBar {
             return Err(EINVAL);
         }
         let pin = ModulePin::of_this_code()?;
-        let bar = dev.iomap_region(index, name)?;
+        let name = CString::try_from(name)?;
+        // SAFETY: The string is not in `name` itself, and never mutated. It is freed after the BAR
+        // is released, and nothing uses the reference after that.
+        let shown: &'static CStr = unsafe { CStr::from_char_ptr(name.as_char_ptr()) };
+        let bar = dev.iomap_region(index, shown)?;
         let len = (&bar).size();
         // SAFETY: The types differ in a lifetime only. The device and the mapping remain valid
         // until the driver is unbound, when the value is dropped at the latest.
         let bar = unsafe { core::mem::transmute::<Bar<'_>, Bar<'static>>(bar) };
+        let bar = NamedBar { bar, _name: name };
         let mapping = Arc::pin_init(
             // INVARIANT: The `Bar` was just made private, and is revoked by `release`.
             pin_init!(Mapping {
@@ -107,7 +122,8 @@ impl BoundBar {
     /// Returns the registers for as long as `guard` exists, unless the driver was unbound.
     #[inline]
     pub fn access<'a>(&'a self, guard: &'a rcu::Guard) -> Option<&'a Bar<'a>> {
-        let bar: &'a Bar<'a> = self.mapping.resource().bar.try_access_with_guard(guard)?;
+        let named = self.mapping.resource().bar.try_access_with_guard(guard)?;
+        let bar: &'a Bar<'a> = &named.bar;
         Some(bar)
     }
 }
