@@ -60,13 +60,24 @@ impl<T: Operations> Passthrough<'_, T> {
             return Err(EDEADLK);
         }
         let owned = ManuallyDrop::new(self.rq);
+        let rq = owned.request().as_raw();
+        // SAFETY: The request is valid, and so is its queue.
+        let queue = unsafe { (*rq).q };
+        // C looks at the hardware queue after another CPU may have ended the request. It stays
+        // while the queue is in use, which cannot be frozen then.
+        //
+        // SAFETY: The request is a use of the queue, so this is not the first one.
+        unsafe { bindings::blk_get_usage(queue) };
         // At the head, because otherwise C would add it to the plug of the task, which may just be
         // being flushed.
         //
         // SAFETY: By the type invariant of `OwnedRequest`, the request is not started, and has no
         // bio, as there is no buffer. It is not used again, and has no `end_io`, so C frees it when
-        // it has ended. Until then the queue is not destroyed: its drop waits for that.
-        unsafe { bindings::blk_execute_rq_nowait(owned.request().as_raw(), true) };
+        // it has ended. Until then the queue is not destroyed: its drop waits for that. The use
+        // that was added keeps the hardware queues until this returns.
+        unsafe { bindings::blk_execute_rq_nowait(rq, true) };
+        // SAFETY: The queue was valid above, and is not destroyed while this has its use.
+        unsafe { bindings::blk_unuse_queue(queue) };
         Ok(())
     }
 }
