@@ -14,6 +14,8 @@ use crate::{
         Bound,
         Device, //
     },
+    late_drop::LateDrop,
+    module_pin::ModulePin,
     prelude::*,
     sync::{
         aref::ARef,
@@ -55,10 +57,13 @@ pub struct Parent {
     ancestors: KVec<ARef<Device>>,
     /// C adds a child to the directory without a lock, even while another task removes the device.
     /// The directory does not take a child then, but its memory must be there.
-    _directory: Directory,
+    _directory: LateDrop<Directory>,
 }
 
 /// The directory of a device in sysfs.
+///
+/// Whoever puts the last reference takes a spinlock that C takes with interrupts enabled. So this
+/// must not be dropped in an interrupt.
 ///
 /// # Invariants
 ///
@@ -75,12 +80,14 @@ impl Directory {
     /// # Safety
     ///
     /// The device is in the system.
-    unsafe fn of(dev: &Device) -> Self {
+    unsafe fn of(dev: &Device) -> Result<LateDrop<Self>> {
+        let pin = ModulePin::of_this_code()?;
         let raw = ptr::from_ref(dev).cast_mut().cast();
         // INVARIANT: The reference is taken here.
         //
         // SAFETY: By the safety requirement, the device has its directory.
-        Self(unsafe { bindings::device_directory_get(raw) })
+        let directory = Self(unsafe { bindings::device_directory_get(raw) });
+        LateDrop::new(pin, Ok(directory), GFP_KERNEL)
     }
 }
 
@@ -99,7 +106,7 @@ impl Parent {
     /// `ENOMEM` if out of memory.
     pub fn new(parent: &Device<Bound>) -> Result<Arc<Self>> {
         // SAFETY: A device that is bound is in the system.
-        let directory = unsafe { Directory::of(parent) };
+        let directory = unsafe { Directory::of(parent) }?;
         let mut ancestors = KVec::new();
         let mut next: &Device = parent;
         loop {
@@ -125,7 +132,7 @@ impl Parent {
     /// The device is in the system, and was added with that parent.
     pub(super) unsafe fn below(dev: &Device, parent: Option<&Self>) -> Result<Arc<Self>> {
         // SAFETY: By the safety requirement.
-        let directory = unsafe { Directory::of(dev) };
+        let directory = unsafe { Directory::of(dev) }?;
         let mut ancestors = KVec::new();
         ancestors.push(dev.into(), GFP_KERNEL)?;
         for ancestor in parent.iter().flat_map(|parent| parent.ancestors.iter()) {
@@ -134,7 +141,7 @@ impl Parent {
         Self::with(ancestors, directory)
     }
 
-    fn with(ancestors: KVec<ARef<Device>>, directory: Directory) -> Result<Arc<Self>> {
+    fn with(ancestors: KVec<ARef<Device>>, directory: LateDrop<Directory>) -> Result<Arc<Self>> {
         // INVARIANT: The callers pass the directory of the first one.
         let this = Self {
             ancestors,
