@@ -10,6 +10,12 @@
 //! Unlike [`Devres`](crate::devres::Devres), the resource itself decides how its users wait for
 //! each other, so they may sleep while they use it.
 //!
+//! C cuts its list of resources off once, then releases what was in it. A callback that runs
+//! meanwhile still finds the device bound, but what it adds is not released by that unbinding: it
+//! stays until it is dropped, or the device is removed, and no driver can be bound before that. A
+//! driver avoids this, which [`Devres`](crate::devres::Devres) has in common, by adding nothing in
+//! callbacks that run while its resources are released.
+//!
 //! C header: [`include/linux/device/devres.h`](srctree/include/linux/device/devres.h)
 
 // Not used in all configurations.
