@@ -55,6 +55,8 @@ use crate::{
 };
 use core::marker::PhantomData;
 
+pub mod function_reset;
+
 /// How much of a device an error has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChannelState {
