@@ -73,6 +73,7 @@ use kernel::{
     dma::bound::DmaDevice,
     pci::{
         self,
+        adapter::function_reset,
         bus_master::BusMaster,
         vectors::{
             IrqKinds,
@@ -299,13 +300,7 @@ impl Controller {
     ///
     /// Memory is allocated in NOIO scopes: to reclaim it may need the disks of this controller.
     fn start(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
-        let budget = if self.control.is_none() {
-            Budget::killable(ENABLE_LIMIT)
-        } else {
-            // The disks would be dead if the task that resets the controller were killed.
-            Budget::uninterrupted(ENABLE_LIMIT)
-        };
-        self.link.registers.disable(&budget)?;
+        let budget = self.stop(dev)?;
         let Some(fewer) = self.start_with(dev, &budget, self.queues, false)? else {
             return Ok(());
         };
@@ -369,6 +364,42 @@ impl Controller {
             self.set_events(dev)?;
         }
         Ok(fewer)
+    }
+
+    /// Returns the time to enable the controller.
+    fn budget(&self) -> Budget {
+        if self.control.is_none() {
+            Budget::killable(ENABLE_LIMIT)
+        } else {
+            // The disks would be dead if the task that resets the controller were killed.
+            Budget::uninterrupted(ENABLE_LIMIT)
+        }
+    }
+
+    /// Disables the controller, and returns what is left of the time to enable it.
+    ///
+    /// One that does not stop in time is reset once, and then has all the time again.
+    fn stop(&self, dev: &pci::Device<Core<'_>>) -> Result<Budget> {
+        let budget = self.budget();
+        match self.link.registers.disable(&budget) {
+            Err(ETIMEDOUT) => {}
+            result => return result.map(|()| budget),
+        }
+        dev_warn!(
+            dev,
+            "the controller does not stop, so its function is reset\n"
+        );
+        if let Err(error) = memalloc_noio(|| function_reset::flr(dev)) {
+            dev_err!(dev, "the function was not reset: {error:?}\n");
+            return Err(ETIMEDOUT);
+        }
+        let budget = self.budget();
+        self.link.registers.disable(&budget)?;
+        dev_info!(
+            dev,
+            "the controller has stopped after a reset of its function\n"
+        );
+        Ok(budget)
     }
 
     /// Says which events the controller is to report. It may report fewer.
