@@ -100,6 +100,8 @@ static bool is_change_reported, is_change_pending;
 static unsigned int known_attached, known_identity;
 static unsigned long known_bytes;
 static bool is_gone, is_failed;
+/* That it was reset, and not enabled since. */
+static bool is_fresh;
 static u64 back_at;
 
 /* The sizes of blocks, as powers of two: those that the disks have, and those that the driver was told. */
@@ -141,6 +143,7 @@ static void reset(void)
 	configuration = 0;
 	status = 0;
 	is_failed = false;
+	is_fresh = true;
 	put(NVME_REG_CC, 0);
 	put(NVME_REG_CSTS, 0);
 }
@@ -967,13 +970,16 @@ static void enable(void)
 	if (sq[0].address % PAGE_BYTES || cq[0].address % PAGE_BYTES)
 		fault("an admin queue is not aligned", sq[0].address);
 	is_failed = false;
+	is_fresh = false;
 	status = NVME_CSTS_RDY;
 }
 
 static void watch_registers(void)
 {
 	/* Half seconds until it is ready: enough for a machine that is busy, if it is going to be. */
-	u64 timeout = lie_is_set(LIE_rdy_never) || lie_is_set(LIE_rdy_always) ? 2 : 10;
+	bool short_time = lie_is_set(LIE_rdy_never) || lie_is_set(LIE_rdy_always) ||
+			  lie_is_set(LIE_rdy_stuck);
+	u64 timeout = short_time ? 2 : 10;
 	u64 cap = (QUEUE_ENTRIES - 1) | 1 << 16 | timeout << 24 | 1ULL << 37;
 	u32 shown, written = get(NVME_REG_CC);
 
@@ -1002,7 +1008,7 @@ static void watch_registers(void)
 		shown |= NVME_CSTS_CFS;
 	if (lie_is_set(LIE_rdy_never))
 		shown &= ~NVME_CSTS_RDY;
-	if (lie_is_set(LIE_rdy_always))
+	if (lie_is_set(LIE_rdy_always) || (lie_is_set(LIE_rdy_stuck) && !is_fresh))
 		shown |= NVME_CSTS_RDY;
 	if (lie_is_set(LIE_shst_never))
 		shown &= ~NVME_CSTS_SHST_MASK;

@@ -20,7 +20,7 @@
 #include "hostile.h"
 
 #define DOMAIN	0x10000
-#define AF_AT	0x40	/* The capability of a device that can be reset. */
+#define EXP_AT	0x40	/* The capability of a device that can be reset. */
 
 static unsigned long at;
 module_param(at, ulong, 0400);
@@ -163,16 +163,20 @@ static void init_config(void)
 	put_config(PCI_STATUS, PCI_STATUS_CAP_LIST, 2);
 	put_config(PCI_CLASS_REVISION, PCI_CLASS_STORAGE_EXPRESS << 8 | 1, 4);
 	put_config(PCI_BASE_ADDRESS_0, at | PCI_BASE_ADDRESS_MEM_TYPE_64, 4);
-	put_config(PCI_CAPABILITY_LIST, AF_AT, 1);
-	put_config(AF_AT, PCI_CAP_ID_AF, 1);
-	put_config(AF_AT + 2, 6, 1);
-	put_config(AF_AT + PCI_AF_CAP, PCI_AF_CAP_TP | PCI_AF_CAP_FLR, 1);
+	put_config(PCI_CAPABILITY_LIST, EXP_AT, 1);
+	put_config(EXP_AT, PCI_CAP_ID_EXP, 1);
+	/* There is no link. */
+	put_config(EXP_AT + PCI_EXP_FLAGS, 2 | PCI_EXP_TYPE_RC_END << 4, 2);
+	put_config(EXP_AT + PCI_EXP_DEVCAP, PCI_EXP_DEVCAP_RBER | PCI_EXP_DEVCAP_FLR, 4);
 }
 
 /* The device forgets all but its address. */
 static void reset_config(void)
 {
 	set_command(0);
+	put_config(EXP_AT + PCI_EXP_DEVCTL, 0, 2);
+	put_config(PCI_CACHE_LINE_SIZE, 0, 1);
+	put_config(PCI_INTERRUPT_LINE, 0, 1);
 	is_reset_requested = true;
 }
 
@@ -215,8 +219,9 @@ static int write_config(struct pci_bus *bus, unsigned int devfn, int where, int 
 	case PCI_INTERRUPT_LINE:
 		put_config(where, value, size);
 		break;
-	case AF_AT + PCI_AF_CTRL:
-		if (value & PCI_AF_CTRL_FLR)
+	case EXP_AT + PCI_EXP_DEVCTL:
+		put_config(where, value & ~PCI_EXP_DEVCTL_BCR_FLR, 2);
+		if (value & PCI_EXP_DEVCTL_BCR_FLR)
 			reset_config();
 		break;
 	}

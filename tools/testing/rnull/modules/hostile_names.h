@@ -46,6 +46,7 @@ LIE(admin_fails)
 /* Registers. */
 LIE(rdy_never)
 LIE(rdy_always)
+LIE(rdy_stuck)
 LIE(shst_never)
 LIE(cfs)
 LIE(gone)
