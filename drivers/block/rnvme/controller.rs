@@ -530,15 +530,20 @@ impl Controller {
             let least = params::shutdown_timeout().min(MAX_SHUTDOWN_TIMEOUT);
             self.shutdown_timeout = found.shutdown_timeout.clamp(least, MAX_SHUTDOWN_TIMEOUT);
         }
-        if self.identity.is_none() {
-            dev_info!(
+        match &self.identity {
+            None => dev_info!(
                 dev,
                 "model {}, serial {}, firmware {}, transfers of {} KiB\n",
                 found.model.as_str(),
                 found.serial.as_str(),
                 found.firmware.as_str(),
                 found.max_transfer >> 10
-            );
+            ),
+            Some(before) if before.has_limits_of(&found) => {}
+            Some(_) => dev_warn!(
+                dev,
+                "its cache, commands or transfers changed: bind it again for its disks\n"
+            ),
         }
         self.admin.set_abort_limit(found.abort_limit);
         if let Some(control) = &self.control {
