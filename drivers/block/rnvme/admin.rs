@@ -76,6 +76,10 @@ use kernel::{
         static_lock_class,
         Arc,
         SpinLockIrq, //
+    },
+    time::{
+        Instant,
+        Monotonic, //
     }, //
 };
 
@@ -120,6 +124,8 @@ pub(crate) struct Exchange {
     /// The controller was stopped.
     pub(crate) is_cancelled: bool,
     time: Parts,
+    /// When a user's command was made.
+    begin: Option<Instant<Monotonic>>,
 }
 
 /// A command that the controller has.
@@ -252,16 +258,17 @@ impl Operations for Admin {
     fn timeout<'t>(rq: TimedOutRequest<'t, Self>) -> TimeoutAction<'t> {
         let data = rq.hw_queue().queue_data();
         data.pair.look();
-        let (is_of_user, has_time) = {
+        let (begin, has_time) = {
             let mut exchange = rq.data().lock();
-            let is_of_user = matches!(exchange.command, Some(AdminCommand::User(_)));
-            (is_of_user, exchange.time.begin_next())
+            (exchange.begin, exchange.time.begin_next())
         };
+        let is_new = begin
+            .is_some_and(|begin| begin.elapsed().as_nanos() < params::admin_timeout().as_nanos());
         let may_wait = match data.link.state() {
             State::Dead => false,
-            // The disks would be dead, for the time that a user chose. If the controller does not
-            // answer, the command that it is started with times out.
-            State::Starting if is_of_user => true,
+            // The disks would be dead, for the time that a user chose. It is not waited for without
+            // end, as there may be no request left for the driver's own commands.
+            State::Starting => has_time || is_new,
             _ => has_time,
         };
         if may_wait {
@@ -395,6 +402,7 @@ impl AdminQueue {
         *rq.data().lock() = Exchange {
             command: Some(AdminCommand::User(command)),
             time,
+            begin: Some(Instant::now()),
             ..Exchange::default()
         };
         Ok(rq)
