@@ -308,6 +308,7 @@ impl Controller {
             // There will not be more.
             self.queues = Some(fewer);
         }
+        let budget = self.budget();
         self.admin.pair().close(Gate::Paused);
         self.link.registers.disable(&budget)?;
         self.release(dev);
@@ -530,7 +531,8 @@ impl Controller {
             let least = params::shutdown_timeout().min(MAX_SHUTDOWN_TIMEOUT);
             self.shutdown_timeout = found.shutdown_timeout.clamp(least, MAX_SHUTDOWN_TIMEOUT);
         }
-        match &self.identity {
+        let of_disks = self.namespaces.as_ref().map(|it| it.identity());
+        match of_disks.or(self.identity.as_ref()) {
             None => dev_info!(
                 dev,
                 "model {}, serial {}, firmware {}, transfers of {} KiB\n",

@@ -198,6 +198,11 @@ impl Namespaces {
         let _ = workqueue::system_long().enqueue(self.clone());
     }
 
+    /// Returns what the controller could do when the first disks were made.
+    pub(crate) fn identity(&self) -> &Controller {
+        &self.source.identity
+    }
+
     /// Marks all disks as dead, after the controller was given up.
     pub(crate) fn mark_dead(&self) {
         for entry in self.entries.lock().iter().flatten() {
