@@ -62,8 +62,8 @@ pub struct Parent {
 
 /// The directory of a device in sysfs.
 ///
-/// Whoever puts the last reference takes a spinlock that C takes with interrupts enabled. So this
-/// must not be dropped in an interrupt.
+/// To put the last reference takes a spinlock that is not irq-safe, so this must not be dropped in
+/// an interrupt handler.
 ///
 /// # Invariants
 ///
