@@ -11,7 +11,12 @@ use crate::{
         LateDrop, //
     },
     module_pin::ModulePin,
-    prelude::*, //
+    prelude::*,
+    time::{
+        msecs_to_jiffies,
+        Delta,
+        Jiffies, //
+    }, //
 };
 use core::ptr::NonNull;
 
@@ -126,6 +131,24 @@ impl Frozen {
         // SAFETY: By the type invariant of `Queue`. The caller may sleep, as checked.
         unsafe { bindings::blk_mq_freeze_queue_wait(self.queue.queue.as_ptr()) };
         Ok(())
+    }
+
+    /// Does what [`Self::wait`] does for so long at most. Returns whether all of that has ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::wait`].
+    pub fn wait_timeout(&self, limit: Delta) -> Result<bool> {
+        late_drop::check_may_wait()?;
+        // C returns what is left as an `int`.
+        const MAX: i64 = i32::MAX as i64;
+        let milliseconds = limit.as_millis().clamp(0, MAX) as u32;
+        let jiffies = msecs_to_jiffies(milliseconds).min(MAX as Jiffies);
+        // SAFETY: By the type invariant of `Queue`. The caller may sleep, as checked.
+        let left = unsafe {
+            bindings::blk_mq_freeze_queue_wait_timeout(self.queue.queue.as_ptr(), jiffies)
+        };
+        Ok(left > 0)
     }
 
     /// Drops this without a worker, so that I/O is let in before this returns if nothing else keeps

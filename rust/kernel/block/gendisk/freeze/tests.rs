@@ -141,8 +141,9 @@ mod suite {
             flag.store(true, Relaxed);
             drop(rq);
         })?;
-        let early = has_ended.load(Relaxed);
+        let early = has_ended.load(Relaxed) || frozen.wait_timeout(Delta::from_millis(1))?;
         frozen.wait()?;
+        assert!(frozen.wait_timeout(Delta::from_millis(1))?);
         assert!(!early);
         assert!(has_ended.load(Relaxed));
         Ok(())
@@ -196,6 +197,7 @@ mod suite {
         let frozen = memalloc_noio(|| {
             let frozen = disk.freeze_start()?;
             assert_eq!(frozen.wait(), Err(EDEADLK));
+            assert_eq!(frozen.wait_timeout(Delta::ZERO), Err(EDEADLK));
             Ok::<_, Error>(frozen)
         })?;
         frozen.wait()
