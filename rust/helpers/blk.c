@@ -469,4 +469,16 @@ __rust_helper void rust_helper_bdev_get_limits(struct block_device *bdev,
 	queue_limits_cancel_update(bdev_get_queue(bdev));
 }
 
+__rust_helper struct queue_limits
+rust_helper_queue_limits_start_update(struct request_queue *q)
+{
+	return queue_limits_start_update(q);
+}
+
+__rust_helper void
+rust_helper_queue_limits_cancel_update(struct request_queue *q)
+{
+	queue_limits_cancel_update(q);
+}
+
 #endif /* CONFIG_BLOCK */

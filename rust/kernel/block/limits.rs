@@ -24,6 +24,14 @@ const FEATURE_NOWAIT: u32 = 1 << 7;
 const FEATURE_ZONED: u32 = 1 << 10;
 const FEATURE_ATOMIC_WRITES: u32 = 1 << 14;
 
+/// The features that [`QueueLimits`] describe.
+const FEATURES: u32 = FEATURE_WRITE_CACHE
+    | FEATURE_FUA
+    | FEATURE_ROTATIONAL
+    | FEATURE_STABLE_WRITES
+    | FEATURE_ATOMIC_WRITES
+    | FEATURE_ZONED;
+
 /// Returns whether a disk with these features has FUA.
 #[inline]
 pub(crate) fn has_fua(features: bindings::blk_features_t) -> bool {
@@ -266,6 +274,37 @@ impl QueueLimits {
             max_active_zones: self.max_active_zones,
             max_hw_zone_append_sectors: self.max_hw_zone_append_sectors.to_u32(),
             ..pin_init::zeroed()
+        }
+    }
+
+    /// Returns the limits `raw` of a disk, which C has completed.
+    ///
+    /// # Errors
+    ///
+    /// `EOPNOTSUPP` if the disk is zoned.
+    pub(crate) fn from_raw(raw: &bindings::queue_limits) -> Result<Self> {
+        Ok(Self {
+            chunk_sectors: Sectors(raw.chunk_sectors.into()),
+            max_hw_discard_sectors: Sectors(raw.max_hw_discard_sectors.into()),
+            max_discard_segments: raw.max_discard_segments,
+            atomic_write_hw_max: raw.atomic_write_hw_max,
+            atomic_write_hw_unit_min: raw.atomic_write_hw_unit_min,
+            atomic_write_hw_unit_max: raw.atomic_write_hw_unit_max,
+            atomic_write_hw_boundary: raw.atomic_write_hw_boundary,
+            ..Self::stacked_on(raw)?
+        })
+    }
+
+    /// Returns the limits as C's structure for a disk that has the limits `raw`: what users have
+    /// chosen remains, and what C has set for the kind of disk.
+    pub(crate) fn as_raw_instead_of(&self, raw: &bindings::queue_limits) -> bindings::queue_limits {
+        bindings::queue_limits {
+            features: self.features() | raw.features & !FEATURES,
+            flags: raw.flags,
+            max_user_sectors: raw.max_user_sectors,
+            max_user_discard_sectors: raw.max_user_discard_sectors,
+            max_user_wzeroes_unmap_sectors: raw.max_user_wzeroes_unmap_sectors,
+            ..self.as_raw()
         }
     }
 

@@ -16,14 +16,17 @@ use super::{
 use crate::{
     bindings,
     block::{
+        limits::QueueLimits,
         major::BlockMajor,
         mq::{
+            memalloc_noio,
             DiskHandle,
             Operations,
             TagSet, //
         },
         Sectors,
-        SECTOR_SHIFT, //
+        SECTOR_SHIFT,
+        SECTOR_SIZE, //
     },
     device_class::{
         Parent,
@@ -321,6 +324,62 @@ impl<I: 'static, T: Driver<I>> GenDisk<T, I> {
         Sectors(unsafe { bindings::bdev_nr_sectors(part0) })
     }
 
+    /// Changes the limits. `change` gets those that the disk has, with what the block layer has
+    /// chosen filled in.
+    ///
+    /// No I/O is in progress meanwhile: this waits for what the disk has accepted, also for
+    /// passthrough requests, and as long as the tag set is quiesced. So the caller must not have a
+    /// request or bio of the disk, nor a lock that is needed to end one. Other disks of the tag set
+    /// cannot be built or removed at that time.
+    ///
+    /// A discard, a Write Zeroes or a flush that was just being submitted may still arrive after
+    /// the new limits have taken it away, of any length. The driver rejects it. Disks on top of
+    /// this one, as those of device mapper, may keep the limits that they have taken from it.
+    ///
+    /// What users have chosen in sysfs remains as far as the new limits allow: the length of a
+    /// request, the length of a discard or Write Zeroes, and not to use the write cache. `change`
+    /// gets their choice of `rotational` and `stable_writes`. The block layer may read more ahead
+    /// than they have chosen.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the limits are invalid, or the block size is another one, which file systems and
+    /// the page cache rely on; `EOPNOTSUPP` if the disk is zoned; `ENODEV` if the disk is
+    /// [dead](Self::mark_dead); `EDEADLK` in a callback of the block layer, or in another context
+    /// that cannot wait for I/O; `change` itself runs in such a context. After an error, the limits
+    /// are those of before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{block::{gendisk::GenDisk, mq::Operations}, prelude::*};
+    ///
+    /// fn cache_is_gone<T: Operations>(disk: &GenDisk<T>) -> Result {
+    ///     disk.update_limits(|limits| limits.write_cache = false)
+    /// }
+    /// ```
+    pub fn update_limits(&self, change: impl FnOnce(&mut QueueLimits)) -> Result {
+        late_drop::check_may_wait()?;
+        let disk = self.disk.disk.as_ptr();
+        // SAFETY: By the type invariant of `Disk`, it is valid.
+        if unsafe { bindings::blk_disk_is_dead(disk) } {
+            return Err(ENODEV);
+        }
+        // SAFETY: As above.
+        let queue = unsafe { (*disk).queue };
+        let mut result = Ok(());
+        // To reclaim memory may need I/O of the disk, or a lock that is held here.
+        memalloc_noio(|| {
+            // To freeze the disk runs its hardware queues, so their number must not change.
+            self.disk.base.with_fixed_queues(|| {
+                // SAFETY: By the type invariant of `Disk`, it is in the system, so it has a queue.
+                // The caller may wait for I/O.
+                result = unsafe { update_limits(queue, change) };
+            });
+        });
+        result
+    }
+
     /// Marks the disk as dead: its device is gone. New I/O fails, the capacity is zero, and file
     /// systems on the disk are shut down, without an attempt to write what they have.
     ///
@@ -393,6 +452,44 @@ impl<T: Operations> GenDisk<T, Requests> {
     }
 }
 
+/// Does what [`GenDisk::update_limits`] does for a queue.
+///
+/// # Safety
+///
+/// The queue is that of a disk in the system. The number of its hardware queues does not change.
+/// The caller may wait for I/O.
+unsafe fn update_limits(
+    queue: *mut bindings::request_queue,
+    change: impl FnOnce(&mut QueueLimits),
+) -> Result {
+    // SAFETY: By the safety requirement. The lock that this takes is released below.
+    let raw = unsafe { bindings::queue_limits_start_update(queue) };
+    let changed = QueueLimits::from_raw(&raw).and_then(|before| {
+        let mut limits = before;
+        change(&mut limits);
+        limits.validate()?;
+        let block_size = limits.logical_block_size.max(SECTOR_SIZE);
+        if limits.zoned || block_size != before.logical_block_size {
+            return Err(EINVAL);
+        }
+        Ok(limits.as_raw_instead_of(&raw))
+    });
+    let mut raw = match changed {
+        Ok(raw) => raw,
+        Err(error) => {
+            // SAFETY: The lock is held.
+            unsafe { bindings::queue_limits_cancel_update(queue) };
+            return Err(error);
+        }
+    };
+    // This freezes the disk, and releases the lock.
+    //
+    // SAFETY: By the safety requirement, and the lock is held.
+    to_result(unsafe { bindings::queue_limits_commit_update_frozen(queue, &mut raw) })
+}
+
+#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+mod limits_tests;
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 mod tests;
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
