@@ -22,6 +22,7 @@ use super::{
         ControlDevices,
         Facts, //
     },
+    disk_limits::Abilities,
     effects::Effects,
     event::wanted_events,
     events::{
@@ -56,6 +57,7 @@ use super::{
     quirks::Quirks,
     registers::{
         Unsupported,
+        Version,
         CQ_ENTRY_SHIFT,
         SQ_ENTRY_SHIFT, //
     },
@@ -116,9 +118,7 @@ pub(crate) struct Controller {
     vectors: Option<Arc<IrqVectors>>,
     /// How many I/O queues there can be, if the controller has granted fewer than there are CPUs.
     queues: Option<QueueCounts>,
-    identity: Option<controller::Controller>,
-    /// Set with `control`.
-    limits: Option<NvmLimits>,
+    abilities: Option<Abilities>,
     shutdown_timeout: u32,
     quirks: Quirks,
     instance: Instance,
@@ -156,8 +156,7 @@ impl Controller {
             dma,
             vectors: None,
             queues: None,
-            identity: None,
-            limits: None,
+            abilities: None,
             shutdown_timeout: params::shutdown_timeout(),
             quirks,
             instance: Instance::new()?,
@@ -177,8 +176,7 @@ impl Controller {
             control.set_queue_count(queues);
             return Ok(());
         }
-        let identity = self.identity.ok_or(EIO)?;
-        self.limits = Some(self.nvm_limits()?);
+        let identity = *self.identity().ok_or(EIO)?;
         let parent = Parent::new(dev.as_ref())?;
         let facts = Facts {
             address: CString::try_from_fmt(fmt!("{}", dev.as_ref().name().to_str()?))?,
@@ -199,31 +197,28 @@ impl Controller {
 
     /// Begins to look for namespaces, of which disks are made.
     fn look_for_namespaces(&mut self) -> Result {
+        let Some(abilities) = self.abilities else {
+            return Ok(());
+        };
         if let Some(namespaces) = &self.namespaces {
             // A reset may have interrupted the worker, and changed what there is.
+            namespaces.set_abilities(abilities);
             namespaces.scan();
             return Ok(());
         }
-        let (Some(identity), Some(control), Some(queues), Some(limits)) = (
-            self.identity,
-            &self.control,
-            self.io_queues.made(),
-            self.limits,
-        ) else {
+        let (Some(control), Some(queues)) = (&self.control, self.io_queues.made()) else {
             return Ok(());
         };
-        let namespaces = Namespaces::new(Source {
+        let source = Source {
             admin: self.admin.clone(),
             shared: queues.shared.clone(),
             tags: queues.tags.clone(),
             dma: self.dma.clone(),
             parent: control.as_parent()?,
             instance: self.instance.number(),
-            identity,
             quirks: self.quirks,
-            limits,
-            version: self.link.registers.version()?,
-        })?;
+        };
+        let namespaces = Namespaces::new(source, abilities)?;
         self.events.set_namespaces(Some(namespaces.clone()));
         // Before the first disk, so that no command is executed beside its I/O.
         self.target.set_namespaces(Some(namespaces.clone()));
@@ -232,16 +227,22 @@ impl Controller {
         Ok(())
     }
 
-    /// Asks for the limits of commands. Not all controllers know them.
-    fn nvm_limits(&self) -> Result<NvmLimits> {
+    fn identity(&self) -> Option<&controller::Controller> {
+        self.abilities.as_ref().map(|it| &it.identity)
+    }
+
+    /// Asks for the limits of commands. A controller that has told them before has these if it
+    /// refuses to answer; not all know them.
+    fn nvm_limits(&self, version: Version) -> Result<NvmLimits> {
         // Older ones know two bits of the question only, and answer another one.
-        if !self.link.registers.version()?.is_at_least(1, 2) {
+        if !version.is_at_least(1, 2) {
             return Ok(NvmLimits::default());
         }
         let (completion, answer) = self.admin.identify(Identify::NvmLimits)?;
         let answer = answer.filter(|_| completion.status().is_success());
         let limits = answer.as_ref().and_then(|answer| answer.first_chunk());
-        Ok(limits.map_or_else(NvmLimits::default, NvmLimits::parse))
+        let known = || self.abilities.map_or(NvmLimits::default(), |it| it.limits);
+        Ok(limits.map_or_else(known, NvmLimits::parse))
     }
 
     /// Lets failures be handled by a reset from now on. Before, that would wait for the lock of the
@@ -357,8 +358,8 @@ impl Controller {
             dev,
             vectors: &vectors,
             instance: number,
-            has_sgl: self.identity.is_some_and(|it| it.has_sgl),
-            retry_delays: self.identity.map_or([0; 3], |it| it.retry_delays),
+            has_sgl: self.identity().is_some_and(|it| it.has_sgl),
+            retry_delays: self.identity().map_or([0; 3], |it| it.retry_delays),
             is_last,
         })?;
         if fewer.is_none() {
@@ -405,7 +406,7 @@ impl Controller {
 
     /// Says which events the controller is to report. It may report fewer.
     fn set_events(&self, dev: &pci::Device<Core<'_>>) -> Result {
-        let offered = self.identity.map_or(0, |identity| identity.optional_events);
+        let offered = self.identity().map_or(0, |it| it.optional_events);
         let command = AdminCommand::SetEvents(wanted_events(offered));
         let (answer, _) = self.admin.execute(command, None)?;
         if !answer.status().is_success() {
@@ -531,37 +532,38 @@ impl Controller {
             let least = params::shutdown_timeout().min(MAX_SHUTDOWN_TIMEOUT);
             self.shutdown_timeout = found.shutdown_timeout.clamp(least, MAX_SHUTDOWN_TIMEOUT);
         }
-        let of_disks = self.namespaces.as_ref().map(|it| it.identity());
-        match of_disks.or(self.identity.as_ref()) {
-            None => dev_info!(
+        if self.identity() != Some(&found) {
+            dev_info!(
                 dev,
                 "model {}, serial {}, firmware {}, transfers of {} KiB\n",
                 found.model.as_str(),
                 found.serial.as_str(),
                 found.firmware.as_str(),
                 found.max_transfer >> 10
-            ),
-            Some(before) if before.has_limits_of(&found) => {}
-            Some(_) => dev_warn!(
-                dev,
-                "its cache, commands or transfers changed: bind it again for its disks\n"
-            ),
+            );
         }
         self.admin.set_abort_limit(found.abort_limit);
         if let Some(control) = &self.control {
             control.set_identity(found);
         }
-        self.identity = Some(found);
-        if !self.target.has_identity() {
-            let log = if found.has_effects_log {
-                self.admin.command_effects()?
-            } else {
-                None
-            };
-            let log = log.as_ref().and_then(|log| log.first_chunk());
+        let log = if found.has_effects_log {
+            self.admin.command_effects()?
+        } else {
+            None
+        };
+        let log = log.as_ref().and_then(|log| log.first_chunk());
+        // What it has told before holds if it refuses to tell its effects.
+        if log.is_some() || !found.has_effects_log || !self.target.has_effects() {
             let effects = memalloc_noio(|| Arc::new(Effects::parse(log), GFP_KERNEL))?;
-            self.target.set_identity(effects, found.max_transfer);
+            self.target.set_effects(effects);
         }
+        self.target.set_max_transfer(found.max_transfer);
+        let version = self.link.registers.version()?;
+        self.abilities = Some(Abilities {
+            identity: found,
+            limits: self.nvm_limits(version)?,
+            version,
+        });
         Ok(())
     }
 }

@@ -109,10 +109,12 @@ pub(crate) struct Shared {
     pub(crate) ioctls: Arc<dyn Ioctls>,
     pub(crate) pairs: KVec<Arc<QueuePair<InFlightIo>>>,
     pub(crate) pools: Pools,
-    /// Whether commands may have a scatter-gather list.
-    pub(crate) has_sgl: bool,
-    /// How long to wait before a retry, for each value of the status field CRD but 0.
-    pub(crate) retry_delays: [Delta; 3],
+    /// Whether commands may have a scatter-gather list. A reset may change it, while no request is
+    /// dispatched.
+    pub(crate) has_sgl: Atomic<bool>,
+    /// How long to wait before a retry, for each value of the status field CRD but 0, in
+    /// milliseconds. A reset may change it, too.
+    pub(crate) retry_delays: [Atomic<u32>; 3],
 }
 
 /// The data of a disk.
@@ -130,6 +132,21 @@ pub(crate) struct Namespace {
     pub(crate) ids: Identifiers,
     /// The name by which it is known wherever it is.
     pub(crate) wwid: CString,
+}
+
+impl Shared {
+    /// Returns whether commands may have a scatter-gather list.
+    #[inline]
+    fn has_sgl(&self) -> bool {
+        self.has_sgl.load(Relaxed)
+    }
+
+    /// Returns how long to wait before a retry after this status, if the controller says so.
+    fn retry_delay(&self, status: CommandStatus) -> Option<Delta> {
+        let at = status.retry_delay().checked_sub(1)?;
+        let milliseconds = self.retry_delays.get(at)?.load(Relaxed);
+        (milliseconds > 0).then(|| Delta::from_millis(milliseconds.into()))
+    }
 }
 
 impl Namespace {
@@ -312,14 +329,9 @@ fn failed(rq: StartedRequest<Io>, status: CommandStatus) {
         return rq.end(Err(BlkStatus::IOERR));
     }
     if !status.is_final() && count_retry(&rq) {
-        let delays = rq.queue_data().shared.retry_delays;
-        return match status
-            .retry_delay()
-            .checked_sub(1)
-            .and_then(|at| delays.get(at))
-        {
-            Some(delay) if !delay.is_zero() => rq.requeue_after(*delay),
-            _ => rq.requeue(),
+        return match rq.queue_data().shared.retry_delay(status) {
+            Some(delay) => rq.requeue_after(delay),
+            None => rq.requeue(),
         };
     }
     rq.data().clear();
@@ -376,7 +388,7 @@ fn put<'q>(
         Op::DriverIn | Op::DriverOut => return put_of_user(rq, submission, hw, guard),
         _ => return Err(reject(rq, BlkStatus::NOTSUPP)),
     };
-    let can_have_block = || namespace.shared.has_sgl && params::sgl_threshold() != 0;
+    let can_have_block = || namespace.shared.has_sgl() && params::sgl_threshold() != 0;
     let needs_list =
         rq.nr_phys_segments() != 1 || u64::from(rq.bytes()) > PAGE_SIZE && !can_have_block();
     if needs_list {
@@ -467,7 +479,7 @@ fn put_with_list<'q>(
     let Some(room) = submission.room(&rq) else {
         return Err(turn_away(rq, hw.data()));
     };
-    let is_sgl = namespace.shared.has_sgl && wants_sgl(&rq);
+    let is_sgl = namespace.shared.has_sgl() && wants_sgl(&rq);
     let mapped = map_with_list(rq, &namespace.shared.pools, is_sgl, None, guard);
     let (rq, data, list) = mapped.map_err(|(rq, status)| reject(rq, status))?;
     room.put(InFlightIo { rq, list }, |cid| {
@@ -531,7 +543,7 @@ fn put_of_user<'q>(
             Err(status) => return Err(rq.reject(status)),
         },
     };
-    let is_sgl = namespace.shared.has_sgl && rq.bytes() > 0;
+    let is_sgl = namespace.shared.has_sgl() && rq.bytes() > 0;
     let mapped = map_with_list(rq, pools, is_sgl, bounds.as_ref(), guard);
     let (rq, mut data, mut list) = mapped.map_err(|(rq, status)| rq.reject(status))?;
     if let Some(page) = bounds {

@@ -45,7 +45,13 @@ use kernel::{
     },
     prelude::*,
     str::CString,
-    sync::Arc,
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        Arc, //
+    },
     time::{
         Delta,
         Instant,
@@ -160,6 +166,10 @@ impl IoQueues {
             return Ok(Some(counts));
         }
         let Made { shared, tags, .. } = self.make(with, counts)?;
+        shared.has_sgl.store(with.has_sgl, Relaxed);
+        for (delay, new) in shared.retry_delays.iter().zip(with.retry_delays) {
+            delay.store(new.min(MAX_RETRY_DELAY), Relaxed);
+        }
         let link = self.link.clone();
         let options = QueueOptions {
             dev,
@@ -310,10 +320,8 @@ impl IoQueues {
                     (queues * SHORT_LISTS).min(MOST_LISTS),
                     (queues * LIST_PAGES).min(MOST_LISTS),
                 )?,
-                has_sgl: with.has_sgl,
-                retry_delays: with
-                    .retry_delays
-                    .map(|delay| Delta::from_millis(delay.min(MAX_RETRY_DELAY).into())),
+                has_sgl: Atomic::new(false),
+                retry_delays: [const { Atomic::new(0) }; 3],
             },
             GFP_KERNEL,
         )?;

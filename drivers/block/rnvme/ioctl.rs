@@ -136,18 +136,22 @@ impl Target {
         )
     }
 
-    /// Returns whether [`Self::set_identity`] was called.
-    pub(crate) fn has_identity(&self) -> bool {
+    /// Returns whether the effects of commands are known.
+    pub(crate) fn has_effects(&self) -> bool {
         self.known.lock().effects.is_some()
     }
 
-    /// Says what the controller can do.
-    pub(crate) fn set_identity(&self, effects: Arc<Effects>, max_transfer: u32) {
+    /// Says which effects the commands of the controller have.
+    pub(crate) fn set_effects(&self, effects: Arc<Effects>) {
         let mut known = self.known.lock();
-        known.max_transfer = max_transfer;
         let old = known.effects.replace(effects);
         drop(known);
         drop(old);
+    }
+
+    /// Says how many bytes a command of the controller may move.
+    pub(crate) fn set_max_transfer(&self, max_transfer: u32) {
+        self.known.lock().max_transfer = max_transfer;
     }
 
     /// Says which namespaces there are; [`None`] if they are not looked for any more.

@@ -2,33 +2,27 @@
 
 //! The disks of a controller's namespaces, which are looked for by a worker.
 //!
-//! The worker holds no lock that a reset needs: a disk is read while it is added, and if that I/O
-//! times out, the controller is reset.
+//! The worker holds no lock that a reset needs to let I/O end: a disk is read while it is added,
+//! and if that I/O times out, the controller is reset.
 
 use super::{
     admin::AdminQueue,
     budget::Budget,
-    command::{
-        Identify,
-        MAX_DEALLOCATE_RANGES, //
-    },
+    command::Identify,
     disk_files,
+    disk_limits::{
+        disk_limits,
+        Abilities, //
+    },
     generic::{
         self,
         Generic, //
     },
     identify::{
         active_list::ActiveList,
-        controller::{
-            Controller,
-            MAX_NAMESPACES, //
-        },
+        controller::MAX_NAMESPACES,
         descriptors::Identifiers,
-        namespace::{
-            self,
-            AtomicWrites, //
-        },
-        nvm_limits::NvmLimits,
+        namespace,
         Answer, //
     },
     io_queue::{
@@ -42,11 +36,9 @@ use super::{
         RESET_LIMIT, //
     },
     names,
-    prp,
+    params,
     queue_pair::Gate,
-    quirks::Quirks,
-    registers::Version,
-    sgl, //
+    quirks::Quirks, //
 };
 use kernel::{
     block::{
@@ -97,10 +89,7 @@ pub(crate) struct Source {
     pub(crate) parent: Arc<Parent>,
     /// The number of the controller.
     pub(crate) instance: usize,
-    pub(crate) identity: Controller,
     pub(crate) quirks: Quirks,
-    pub(crate) limits: NvmLimits,
-    pub(crate) version: Version,
     /// Last: it keeps the module in memory, of which the worker may drop the rest.
     pub(crate) tags: Arc<TagSet<Io>>,
 }
@@ -116,6 +105,7 @@ struct Entry {
     /// The namespace may have another format, so no command of the disk reaches it any more.
     is_stale: bool,
     identifiers: Identifiers,
+    limits: QueueLimits,
     disk: GenDisk<Io>,
 }
 
@@ -125,6 +115,19 @@ impl Entry {
             self.is_stale = true;
             self.disk.queue_data().forget();
         }
+    }
+
+    /// Gives the disk, which is frozen, these limits. What users have chosen in sysfs remains.
+    fn update_limits(&mut self, new: QueueLimits) -> Result {
+        self.disk.update_limits(|limits| {
+            *limits = QueueLimits {
+                rotational: limits.rotational,
+                stable_writes: limits.stable_writes,
+                ..new
+            }
+        })?;
+        self.limits = new;
+        Ok(())
     }
 }
 
@@ -156,6 +159,9 @@ pub(crate) struct Namespaces {
     /// [`None`] when there are to be no disks any more.
     #[pin]
     entries: Mutex<Option<KVec<Entry>>>,
+    /// The last of these locks.
+    #[pin]
+    abilities: Mutex<Abilities>,
     #[pin]
     work: Work<Self>,
     source: Source,
@@ -170,22 +176,28 @@ impl WorkItem for Namespaces {
 
     fn run(this: Arc<Self>) {
         // A reset interrupts this, and has it done again.
-        if let (Err(error), State::Live) = (this.update(), this.link().state()) {
-            let dev = this.link().registers.device();
-            if this.may_log() {
-                dev_err!(dev, "the namespaces were not all found: {error:?}\n");
+        match (this.update(), this.link().state()) {
+            (Err(EAGAIN), State::Live) => {
+                fsleep(RETRY_DELAY);
+                this.scan();
             }
+            (Err(error), State::Live) if this.may_log() => {
+                let dev = this.link().registers.device();
+                dev_err!(dev, "the disks are not up to date: {error:?}\n");
+            }
+            _ => {}
         }
     }
 }
 
 impl Namespaces {
-    pub(crate) fn new(source: Source) -> Result<Arc<Self>> {
+    pub(crate) fn new(source: Source, abilities: Abilities) -> Result<Arc<Self>> {
         Arc::pin_init(
             pin_init!(Self {
                 updates <- new_mutex!(()),
                 changes <- new_mutex!(()),
                 entries <- new_mutex!(Some(KVec::new())),
+                abilities <- new_mutex!(abilities),
                 work <- new_work!("Namespaces::work"),
                 source,
             }),
@@ -198,9 +210,14 @@ impl Namespaces {
         let _ = workqueue::system_long().enqueue(self.clone());
     }
 
-    /// Returns what the controller could do when the first disks were made.
-    pub(crate) fn identity(&self) -> &Controller {
-        &self.source.identity
+    /// Says what the controller can do after a reset. The next [`Self::scan`] changes the limits of
+    /// the disks.
+    pub(crate) fn set_abilities(&self, abilities: Abilities) {
+        *self.abilities.lock() = abilities;
+    }
+
+    fn abilities(&self) -> Abilities {
+        *self.abilities.lock()
     }
 
     /// Marks all disks as dead, after the controller was given up.
@@ -378,6 +395,12 @@ impl Namespaces {
     /// those that replace some.
     fn update_once(&self, gone: &mut KVec<Entry>) -> Result {
         let _changes = self.changes.lock();
+        let result = self.update_entries(gone);
+        // Also after an error: what the controller can do is known nevertheless.
+        result.and(self.update_limits(gone))
+    }
+
+    fn update_entries(&self, gone: &mut KVec<Entry>) -> Result {
         let mut guard = self.entries.lock();
         let Some(entries) = &mut *guard else {
             return Ok(());
@@ -404,11 +427,80 @@ impl Namespaces {
         Ok(())
     }
 
+    /// Gives the disks the limits that follow from what the controller can do now. Removes those
+    /// for which there are none.
+    ///
+    /// # Errors
+    ///
+    /// `EAGAIN` if a disk has I/O for too long. It keeps its limits then, and goes on with I/O.
+    fn update_limits(&self, gone: &mut KVec<Entry>) -> Result {
+        let mut result = Ok(());
+        let mut after = 0;
+        // After a reset there may be others.
+        while self.link().state() == State::Live {
+            let Some((nsid, limits, frozen)) = self.freeze_next(after)? else {
+                break;
+            };
+            after = nsid;
+            // Whoever marks the disks as dead, so that this ends, needs the lock of the entries.
+            let is_idle = frozen.wait_timeout(params::io_timeout())?;
+            let mut guard = self.entries.lock();
+            let Some(entries) = &mut *guard else {
+                return Err(ENODEV);
+            };
+            let at = entries.iter().position(|entry| entry.nsid == nsid);
+            let at = at.ok_or(ENODEV)?;
+            let updated = if is_idle {
+                entries[at].update_limits(limits)
+            } else {
+                Err(EAGAIN)
+            };
+            frozen.unfreeze();
+            let dev = self.link().registers.device();
+            match updated {
+                Ok(()) if self.may_log() => {
+                    dev_info!(dev, "namespace {nsid} has other limits now\n")
+                }
+                Err(EAGAIN) => result = Err(EAGAIN),
+                // As one with these limits has no disk when the driver is bound.
+                Err(EINVAL) => {
+                    if self.may_log() {
+                        dev_err!(
+                            dev,
+                            "namespace {nsid} does not fit the limits of the controller\n"
+                        );
+                    }
+                    remove(entries, at, gone)?;
+                }
+                _ => {}
+            }
+        }
+        result
+    }
+
+    /// Begins to freeze the disk with the lowest number of a namespace above `after` that has other
+    /// limits than it should have, and returns these.
+    fn freeze_next(&self, after: u32) -> Result<Option<(u32, QueueLimits, Frozen)>> {
+        let abilities = self.abilities();
+        let guard = self.entries.lock();
+        let wanted = |entry: &Entry| disk_limits(&abilities, &entry.found, &self.source.dma);
+        let next = guard
+            .iter()
+            .flatten()
+            .filter(|entry| entry.nsid > after && !entry.is_stale && entry.limits != wanted(entry))
+            .min_by_key(|entry| entry.nsid);
+        let Some(entry) = next else {
+            return Ok(None);
+        };
+        let frozen = entry.disk.freeze_start()?;
+        Ok(Some((entry.nsid, wanted(entry), frozen)))
+    }
+
     /// Calls `visit` with the number of each namespace.
     fn list(&self, mut visit: impl FnMut(u32) -> Result) -> Result {
-        let Source {
+        let Abilities {
             identity, version, ..
-        } = &self.source;
+        } = self.abilities();
         let mut list = ActiveList::new(identity.max_namespaces);
         // Older controllers have no list.
         while version.is_at_least(1, 1) {
@@ -470,8 +562,9 @@ impl Namespaces {
                         dev_info!(dev, "namespace {nsid} has {} sectors now\n", found.sectors);
                     }
                     entry.disk.set_capacity(Sectors(found.sectors))?;
-                    entry.found = found;
                 }
+                // Which lengths of I/O are fast may have changed as well.
+                entry.found = found;
                 return Ok(());
             }
             if self.may_log() {
@@ -526,7 +619,7 @@ impl Namespaces {
         } = self.source.quirks;
         let mut listed = Identifiers::default();
         // Older controllers do not know the question.
-        if self.source.version.is_at_least(1, 3) && !has_no_id_list {
+        if self.abilities().version.is_at_least(1, 3) && !has_no_id_list {
             if let Some(answer) = self.ask(Identify::Descriptors(nsid))? {
                 listed = Identifiers::parse(answer.first_chunk().ok_or(EIO)?);
             }
@@ -558,10 +651,10 @@ impl Namespaces {
             dma,
             parent,
             instance,
-            identity,
-            limits: nvm_limits,
             ..
         } = &self.source;
+        let abilities = self.abilities();
+        let limits = disk_limits(&abilities, &found, dma);
         let is_free = |number: &u32| entries.iter().all(|entry| entry.number != *number);
         let number = (1..).find(is_free).ok_or(ENOSPC)?;
         let name = CString::try_from_fmt(fmt!("{}{instance}n{number}", names::CONTROLLERS))?;
@@ -572,11 +665,11 @@ impl Namespaces {
             block_shift: found.block_shift - 9,
             atomic_writes: found.atomic_writes,
             zeroes_may_deallocate: found.discard_zeroes && found.zeroes_may_discard,
-            wwid: disk_files::worldwide_name(identity, nsid, &ids)?,
+            wwid: disk_files::worldwide_name(&abilities.identity, nsid, &ids)?,
             ids,
         };
         let disk = GenDiskBuilder::new(tags.clone(), static_lock_class!())
-            .limits(limits(identity, nvm_limits, &found, dma))
+            .limits(limits)
             .capacity(Sectors(found.sectors))
             .dma_device(dma.clone())
             .parent(parent.clone())
@@ -605,10 +698,14 @@ impl Namespaces {
             found,
             is_stale: false,
             identifiers: ids,
+            limits,
             disk,
         })
     }
 }
+
+/// How long a disk gets I/O before the next attempt to change its limits.
+const RETRY_DELAY: Delta = Delta::from_secs(1);
 
 /// How often the formats of namespaces are asked for, if resets interrupt that.
 const ATTEMPTS: usize = 3;
@@ -621,76 +718,3 @@ fn remove(entries: &mut KVec<Entry>, at: usize, gone: &mut KVec<Entry>) -> Resul
     gone.push(entry, GFP_KERNEL)?;
     Ok(())
 }
-
-/// Returns the limits of a namespace.
-fn limits(
-    identity: &Controller,
-    limits: &NvmLimits,
-    found: &namespace::Namespace,
-    dma: &DmaDevice,
-) -> QueueLimits {
-    let block = 1u32 << found.block_shift;
-    let mapped = dma.max_mapping_size().min(dma.opt_mapping_size());
-    let max_transfer = u64::from(identity.max_transfer.min(prp::MAX_BYTES)).min(mapped as u64);
-    let most = max_transfer;
-    let max_transfer = Sectors::from_bytes(max_transfer);
-    let write_zeroes = limits
-        .write_zeroes
-        .map(|bytes| Sectors::from_bytes(bytes.into()));
-    let discard = limits
-        .deallocate
-        .map(|blocks| Sectors(u64::from(blocks) << (found.block_shift - 9)));
-    // A command has 16 bits for the number of blocks.
-    let max_write_zeroes = Sectors(1 << (16 + found.block_shift - 9));
-    let optional = identity.optional;
-    let only_if = |has: bool, sectors| if has { sectors } else { Sectors::ZERO };
-    // What is written at least, without a read.
-    let preferred = found
-        .preferred_write
-        .filter(|bytes| bytes.is_power_of_two() && u64::from(*bytes) <= most)
-        .map_or(block, |bytes| bytes.max(block));
-    let atomic = found.atomic_writes;
-    let atomic_unit = atomic.map_or(0, AtomicWrites::max_power_of_two);
-    QueueLimits {
-        logical_block_size: block,
-        // File systems take the write of a physical block for an atomic one.
-        physical_block_size: preferred.min(atomic_unit.max(block)),
-        io_min: preferred,
-        io_opt: found
-            .optimal_write
-            .filter(|bytes| u64::from(*bytes) <= most)
-            .unwrap_or(0),
-        max_hw_sectors: max_transfer,
-        // A segment per page, and one more if the first is not at the start of one.
-        max_segments: (most / prp::PAGE_SIZE + 1).min(sgl::MAX_RANGES as u64) as u16,
-        max_segment_size: u32::MAX,
-        virt_boundary_mask: if identity.has_sgl {
-            0
-        } else {
-            prp::PAGE_SIZE as usize - 1
-        },
-        dma_alignment: 3,
-        max_hw_discard_sectors: only_if(
-            optional.dataset_management,
-            discard.map_or(MAX_DISCARD, |discard| discard.min(MAX_DISCARD)),
-        ),
-        max_discard_segments: limits
-            .deallocate_ranges
-            .map_or(MAX_DEALLOCATE_RANGES, u16::from),
-        discard_granularity: found.preferred_discard.unwrap_or(block).max(block),
-        max_write_zeroes_sectors: only_if(
-            optional.write_zeroes,
-            write_zeroes.map_or(max_transfer, |most| most.min(max_write_zeroes)),
-        ),
-        atomic_write_hw_max: atomic.map_or(0, |atomic| atomic.max),
-        atomic_write_hw_unit_min: atomic.map_or(0, |_| block),
-        atomic_write_hw_unit_max: atomic_unit,
-        atomic_write_hw_boundary: atomic.map_or(0, |atomic| atomic.boundary),
-        write_cache: identity.has_write_cache,
-        fua: identity.has_write_cache,
-        ..QueueLimits::default()
-    }
-}
-
-/// The longest discard: C counts its bytes in 32 bits.
-const MAX_DISCARD: Sectors = Sectors(u32::MAX as u64 >> 9);

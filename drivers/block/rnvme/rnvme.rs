@@ -29,6 +29,8 @@ mod events;
 
 mod namespaces;
 
+mod disk_limits;
+
 mod generic;
 
 mod disk_files;

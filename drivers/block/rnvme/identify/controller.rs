@@ -120,14 +120,6 @@ impl Controller {
         })
     }
 
-    /// Returns whether disks that were made for another one have the right limits for this.
-    pub(crate) fn has_limits_of(&self, other: &Self) -> bool {
-        self.has_write_cache == other.has_write_cache
-            && self.optional == other.optional
-            && self.max_transfer == other.max_transfer
-            && self.has_sgl == other.has_sgl
-    }
-
     /// Ignores what the controller says the name of the subsystem is.
     pub(crate) fn forget_subsystem_name(&mut self) {
         self.nqn = Text::new([0; 256]);
