@@ -17,7 +17,7 @@
 
 #define DISK_BYTES	(16UL << 20)
 #define NAMESPACES	2
-#define MOST_BYTES	(128UL << 10)	/* MDTS says so. */
+#define MOST_BYTES	(128UL << 10)
 #define QUEUE_ENTRIES	1024
 #define LATER		512		/* Commands that wait. */
 #define REMEMBERED	64
@@ -35,6 +35,20 @@ static unsigned long disk_bytes = DISK_BYTES;
 module_param(disk_bytes, ulong, 0600);
 static unsigned int identity;
 module_param(identity, uint, 0600);
+
+/*
+ * What it can do, of which the driver hears when it identifies the controller: whether it has a cache,
+ * the optional commands that it has, the field MDTS, and the field SGLS, which is left to chance if it
+ * is more than a bit.
+ */
+static bool has_cache = true;
+module_param(has_cache, bool, 0600);
+static ushort commands = NVME_CTRL_ONCS_DSM | NVME_CTRL_ONCS_WRITE_ZEROES;
+module_param(commands, ushort, 0600);
+static unsigned char mdts = 5;
+module_param(mdts, byte, 0600);
+static uint sgls = 2;
+module_param(sgls, uint, 0600);
 
 /* How many ranges a command may discard, if that is not as many as it can name. */
 static unsigned int ranges_limit;
@@ -102,6 +116,8 @@ static unsigned long known_bytes;
 static bool is_gone, is_failed;
 /* That it was reset, and not enabled since. */
 static bool is_fresh;
+/* Whether a command may describe its memory by ranges: the same until it is enabled again. */
+static bool takes_ranges;
 static u64 back_at;
 
 /* The sizes of blocks, as powers of two: those that the disks have, and those that the driver was told. */
@@ -453,7 +469,7 @@ static u16 read_or_write(struct nvme_command *command)
 		memset(data, 0, len);
 		return 0;
 	}
-	if (len > MOST_BYTES)
+	if (len > min_t(u64, MOST_BYTES, (u64)PAGE_BYTES << mdts))
 		return NVME_SC_INVALID_FIELD | NVME_STATUS_DNR;
 	if (transfer(command, data, len, command->common.opcode == nvme_cmd_read))
 		return NVME_SC_DATA_XFER_ERROR;
@@ -488,6 +504,8 @@ static u16 discard(struct nvme_command *command)
 
 static u16 serve_io(struct nvme_command *command)
 {
+	if (command->common.flags & NVME_CMD_SGL_METABUF && !takes_ranges && !lie_is_set(LIE_random))
+		fault("ranges, which it does not take", command->common.opcode);
 	switch (command->common.opcode) {
 	case nvme_cmd_flush:
 		return 0;
@@ -508,7 +526,7 @@ static void identify_controller(struct nvme_id_ctrl *id)
 	memcpy(id->mn, "soft controller", 15);
 	memcpy(id->fr, "1       ", sizeof(id->fr));
 	strscpy(id->subnqn, "nqn.2014-08.org.nvmexpress:soft");
-	id->mdts = ilog2(MOST_BYTES / PAGE_BYTES);
+	id->mdts = mdts;
 	id->cntlid = cpu_to_le16(1);
 	id->ver = cpu_to_le32(NVME_VS(1, 4, 0));
 	id->acl = 3;
@@ -517,9 +535,9 @@ static void identify_controller(struct nvme_id_ctrl *id)
 	id->sqes = 0x66;
 	id->cqes = 0x44;
 	id->nn = cpu_to_le32(NAMESPACES);
-	id->oncs = cpu_to_le16(NVME_CTRL_ONCS_DSM | NVME_CTRL_ONCS_WRITE_ZEROES);
-	id->vwc = NVME_CTRL_VWC_PRESENT;
-	id->sgls = cpu_to_le32(chance(2));
+	id->oncs = cpu_to_le16(commands);
+	id->vwc = has_cache ? NVME_CTRL_VWC_PRESENT : 0;
+	id->sgls = cpu_to_le32(takes_ranges);
 }
 
 static bool is_attached(u32 nsid)
@@ -971,6 +989,7 @@ static void enable(void)
 		fault("an admin queue is not aligned", sq[0].address);
 	is_failed = false;
 	is_fresh = false;
+	takes_ranges = sgls > 1 ? chance(2) : sgls;
 	status = NVME_CSTS_RDY;
 }
 
