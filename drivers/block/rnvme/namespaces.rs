@@ -589,7 +589,7 @@ impl Namespaces {
                 dev_info!(dev, "namespace {nsid}: uuid {uuid:032x}\n");
             }
         }
-        match self.add(entries, nsid, found, identifiers) {
+        match self.add(entries, gone, nsid, found, identifiers) {
             Ok(entry) => entries.push(entry, GFP_KERNEL)?,
             // The others may be usable.
             Err(error) if self.may_log() => {
@@ -637,10 +637,12 @@ impl Namespaces {
         })
     }
 
-    /// Makes a disk with the lowest number that is free.
+    /// Makes a disk with the lowest number that is free. That of a disk which is gone, but not
+    /// dropped yet, is not.
     fn add(
         &self,
         entries: &[Entry],
+        gone: &[Entry],
         nsid: u32,
         found: namespace::Namespace,
         ids: Identifiers,
@@ -655,7 +657,9 @@ impl Namespaces {
         } = &self.source;
         let abilities = self.abilities();
         let limits = disk_limits(&abilities, &found, dma);
-        let is_free = |number: &u32| entries.iter().all(|entry| entry.number != *number);
+        let disks = [entries, gone];
+        let taken = || disks.into_iter().flatten().map(|entry| entry.number);
+        let is_free = |number: &u32| taken().all(|it| it != *number);
         let number = (1..).find(is_free).ok_or(ENOSPC)?;
         let name = CString::try_from_fmt(fmt!("{}{instance}n{number}", names::CONTROLLERS))?;
         let data = Namespace {
