@@ -50,6 +50,10 @@ module_param(mdts, byte, 0600);
 static uint sgls = 2;
 module_param(sgls, uint, 0600);
 
+/* How many blocks to write at a time, if that is not left to the driver: the field NPWG. */
+static ushort preferred;
+module_param(preferred, ushort, 0600);
+
 /* How many ranges a command may discard, if that is not as many as it can name. */
 static unsigned int ranges_limit;
 module_param(ranges_limit, uint, 0600);
@@ -558,6 +562,10 @@ static void identify_namespace(struct nvme_id_ns *id, u32 nsid)
 	id->nsfeat = NVME_NS_FEAT_ATOMICS;
 	id->nawupf = cpu_to_le16(5);
 	id->nabspf = cpu_to_le16(15);
+	if (preferred) {
+		id->nsfeat |= 1 << 4;
+		id->npwg = cpu_to_le16(preferred - 1);
+	}
 	id->lbaf[0].ds = 9;
 	id->lbaf[1].ds = 12;
 }
