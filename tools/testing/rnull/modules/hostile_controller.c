@@ -120,6 +120,12 @@ static unsigned long known_bytes;
 static bool is_gone, is_failed;
 /* That it was reset, and not enabled since. */
 static bool is_fresh;
+/*
+ * The time for which it was enabled. It may say that it is not ready while it works, of which the driver
+ * has no proof but that it forbids all access, and does so before it frees memory: as with an IOMMU, what
+ * was allowed before is not allowed again when the driver lets it access other memory.
+ */
+static u32 enabled_for;
 /* Whether a command may describe its memory by ranges: the same until it is enabled again. */
 static bool takes_ranges;
 static u64 back_at;
@@ -997,6 +1003,7 @@ static void enable(void)
 		fault("an admin queue is not aligned", sq[0].address);
 	is_failed = false;
 	is_fresh = false;
+	enabled_for = mastery();
 	takes_ranges = sgls > 1 ? chance(2) : sgls;
 	status = NVME_CSTS_RDY;
 }
@@ -1080,12 +1087,14 @@ bool poll_controller(void)
 	haunt_all();
 	if (!(status & NVME_CSTS_RDY) || is_failed)
 		return false;
+	only_while(enabled_for);
 	for (i = 0; i < QUEUES; i++) {
 		watch_completions(i);
 		busy |= serve_queue(i);
 	}
 	serve_waiting();
 	watch_changes();
+	only_while(0);
 	if (lie(LIE_irq_none))
 		raise_interrupt();
 	if (lie(LIE_irq_storm))
