@@ -442,7 +442,7 @@ impl Namespaces {
                 break;
             };
             after = nsid;
-            // Whoever marks the disks as dead, so that this ends, needs the lock of the entries.
+            // Without the lock of the entries: `mark_dead`, which ends the wait, takes it.
             let is_idle = frozen.wait_timeout(params::io_timeout())?;
             let mut guard = self.entries.lock();
             let Some(entries) = &mut *guard else {

@@ -373,7 +373,8 @@ impl<I: 'static, T: Driver<I>> GenDisk<T, I> {
             // To freeze the disk runs its hardware queues, so their number must not change.
             self.disk.base.with_fixed_queues(|| {
                 // SAFETY: By the type invariant of `Disk`, it is in the system, so it has a queue.
-                // The caller may wait for I/O.
+                // The number of its hardware queues is fixed here. The caller may wait for I/O, as
+                // checked.
                 result = unsafe { update_limits(queue, change) };
             });
         });
