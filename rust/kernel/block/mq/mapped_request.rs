@@ -191,9 +191,7 @@ impl<'q, T: Operations> IdleRequest<'q, T> {
             Err(status) => Err((self, status)),
         }
     }
-}
 
-impl<'q, T: Operations> IdleRequest<'q, T> {
     /// Maps the memory of a request that has a single segment, and starts the request.
     ///
     /// Calls `visit` with the range, and also returns what that returns. For most requests this is
