@@ -20,6 +20,8 @@ from manifest import Error
 
 ALWAYS = sys.maxsize
 ABOVE = re.compile(r"\s*(?://(?!!)|#!?\[|/?\*)")
+# A line of Rust that begins with an asterisk is a statement.
+ABOVE_RUST = re.compile(r"\s*(?://(?!!)|#!?\[)")
 MODULE = re.compile(r"(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;")
 INCLUDE = re.compile(r'#include "([\w./-]+)"|source "([\w./-]+)"')
 ITEM = re.compile(
@@ -107,6 +109,7 @@ class File:
     def __init__(self, path, text, base):
         self.path, self.base = path, base
         self.rust = path.endswith(".rs")
+        self.comment = ABOVE_RUST if self.rust else ABOVE
         found = read(path, text)
         self.lines, self.code = found.lines, found.code
         self.imports, self.use_spans = found.imports, found.use_spans
@@ -135,7 +138,7 @@ class File:
 
     def above(self, i):
         """Where the comments and attributes begin that stand right above line `i`."""
-        while i > 0 and ABOVE.match(self.lines[i - 1]):
+        while i > 0 and self.comment.match(self.lines[i - 1]):
             i -= 1
         return i
 
@@ -171,7 +174,7 @@ class File:
             found = []
             word, _, last = word.partition(" ... ")
             for start, end in spans:
-                found += [(i if ABOVE.match(self.lines[i]) else self.above(i), self.end(i))
+                found += [(i if self.comment.match(self.lines[i]) else self.above(i), self.end(i))
                           for i in range(start, end) if self.lines[i].strip().startswith(word)]
             if last:
                 found = [(start, next((self.end(i) for i in range(start, len(self.lines))
