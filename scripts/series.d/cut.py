@@ -507,7 +507,8 @@ class Tree:
             used = [file.patch[i] for i in file.users.get(item.name, ())
                     if file.patch[i] is not None]
             for _, text, begin, _ in file.interim:
-                if re.search(rf"\b{re.escape(item.name)}\b", " ".join(text)):
+                code = " ".join(line.partition("//")[0] for line in text)
+                if re.search(rf"\b{re.escape(item.name)}\b", code):
                     used.append(begin)
             if not item.public and used:
                 step = max(step, min(used))
