@@ -75,13 +75,14 @@ has_said() {
 	[ "$(count "$1" "$2")" -ge "$3" ]
 }
 
-# bind_all ADDRESS COUNT: as bind; waits until the controller has as many disks.
+# bind_all ADDRESS COUNT: as bind; waits until the controller has as many disks, and says so if it does
+# not get them.
 bind_all() {
 	bind "$1"
-	wait_for has_disks_of "$1" "$2" >/dev/null
+	wait_for has_disks_of "$1" "$2" || echo "it has not $2 disks"
 }
 
-# Others may have disks, too.
+# has_disks_of ADDRESS COUNT: other controllers may have disks, too.
 has_disks_of() {
 	[ "$(readlink -f /sys/block/rnvme*n* | grep -c "/$1/")" = "$2" ]
 }
