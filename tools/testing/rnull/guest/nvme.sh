@@ -84,7 +84,7 @@ bind_all() {
 
 # has_disks_of ADDRESS COUNT: other controllers may have disks, too.
 has_disks_of() {
-	[ "$(readlink -f /sys/block/rnvme*n* | grep -c "/$1/")" = "$2" ]
+	[ "$(find "$pci/devices/$1"/rnvme/*/ -maxdepth 1 -name 'rnvme*n*' 2>/dev/null | wc -l)" = "$2" ]
 }
 
 has_disks() {
