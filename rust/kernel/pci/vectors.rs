@@ -48,7 +48,7 @@ const MAX_VECTORS: u32 = 2048;
 pub enum IrqKinds {
     /// Messages if the device has them, else its interrupt line.
     All,
-    /// Messages only.
+    /// Messages only, for drivers that cannot deal with a line that other devices share.
     Messages,
     /// The interrupt line only, of which there is one.
     Line,
