@@ -400,6 +400,7 @@ impl Namespaces {
         result.and(self.update_limits(gone))
     }
 
+    /// Makes disks and changes them. Leaves it to the caller to drop those that are gone.
     fn update_entries(&self, gone: &mut KVec<Entry>) -> Result {
         let mut guard = self.entries.lock();
         let Some(entries) = &mut *guard else {
