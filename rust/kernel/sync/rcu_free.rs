@@ -20,7 +20,7 @@
 mod callbacks;
 
 #[cfg(MODULE)]
-pub(crate) use callbacks::Callbacks;
+pub(crate) use callbacks::*;
 
 use crate::{
     prelude::*,
