@@ -50,7 +50,6 @@ use kernel::{
         },
         limits::QueueLimits,
         mq::{
-            memalloc_noio,
             DiskHandle,
             TagSet, //
         },
@@ -249,8 +248,7 @@ impl Namespaces {
     /// `ENODEV` if the disks are being removed.
     pub(crate) fn freeze(&self) -> Result<FrozenDisks<'_>> {
         let changes = self.changes.lock();
-        // To reclaim memory may need a disk that is frozen.
-        let disks = memalloc_noio(|| self.freeze_start())?;
+        let disks = self.freeze_start()?;
         let frozen = FrozenDisks {
             namespaces: self,
             disks,
@@ -261,8 +259,11 @@ impl Namespaces {
     }
 
     fn freeze_start(&self) -> Result<KVec<Frozen>> {
-        let mut disks = KVec::new();
-        for entry in self.entries.lock().as_ref().ok_or(ENODEV)? {
+        let guard = self.entries.lock();
+        let entries = guard.as_ref().ok_or(ENODEV)?;
+        // To reclaim memory may need a disk that is frozen, so it is there before.
+        let mut disks = KVec::with_capacity(entries.len(), GFP_KERNEL)?;
+        for entry in entries {
             match entry.disk.freeze_start() {
                 Ok(disk) => disks.push(disk, GFP_KERNEL)?,
                 // It is dead: the controller is not used any more.

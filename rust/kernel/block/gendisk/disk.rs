@@ -413,20 +413,29 @@ impl<I: 'static, T: Driver<I>> GenDisk<T, I> {
         Ok(())
     }
 
-    /// Begins to freeze the disk: it accepts no more I/O. Does not wait for any.
+    /// Begins to freeze the disk: it accepts no more I/O. Waits for a change of the number of
+    /// hardware queues, but for no I/O otherwise.
     ///
     /// # Errors
     ///
     /// `ENODEV` if the disk is [dead](Self::mark_dead); `ENOMEM` if out of memory; `EDEADLK` in a
-    /// context that cannot sleep.
+    /// callback of the block layer, or in another context that cannot wait for I/O.
     pub fn freeze_start(&self) -> Result<Frozen> {
-        late_drop::check_may_sleep()?;
+        late_drop::check_may_wait()?;
         // SAFETY: By the type invariant of `Disk`, it is valid.
         let queue = unsafe { (*self.disk.disk.as_ptr()).queue };
         // SAFETY: By the type invariant of `Disk`, it was added, so it has a queue.
         let queue = unsafe { NonNull::new_unchecked(queue) };
-        // SAFETY: It is that of the disk. The caller may sleep, as checked.
-        unsafe { Frozen::start(queue) }
+        let mut frozen = Err(ENODEV);
+        // To reclaim memory may need I/O of another disk, which the caller has frozen.
+        memalloc_noio(|| {
+            self.disk.base.with_fixed_queues(|| {
+                // SAFETY: The queue is that of the disk. The number of its hardware queues is fixed
+                // here. The caller may sleep, as checked.
+                frozen = unsafe { Frozen::start(queue) };
+            });
+        });
+        frozen
     }
 
     /// Returns the block device of the whole disk.

@@ -97,14 +97,15 @@ impl Frozen {
     ///
     /// # Safety
     ///
-    /// The queue is that of a disk that was added. The caller may sleep.
+    /// The queue is that of a disk that was added. The number of its hardware queues does not change
+    /// during this call. The caller may sleep.
     pub(super) unsafe fn start(queue: NonNull<bindings::request_queue>) -> Result<Self> {
         let freeze = || {
             // SAFETY: By the safety requirement.
             if !unsafe { bindings::blk_get_queue(queue.as_ptr()) } {
                 return Err(ENODEV);
             }
-            // SAFETY: As above.
+            // SAFETY: As above. This runs the hardware queues, whose number does not change.
             unsafe { bindings::blk_freeze_queue_start_non_owner(queue.as_ptr()) };
             Ok(queue)
         };
