@@ -10,6 +10,7 @@ use super::{
     tag_set::timeout_jiffies,
     Operations,
     Request,
+    RequestQueue,
     TagSet, //
 };
 use crate::{
@@ -161,12 +162,23 @@ impl<T: Operations> Queue<T> {
 impl<T: Operations> Drop for Queue<T> {
     fn drop(&mut self) {
         let queue = self.queue.as_ptr();
-        // Waits for requests and timeout handlers, which may need the lock that is taken below.
-        // Both borrow the queue, so no request is allocated from here on.
+        // Requests that nobody waits for may be in a hardware queue that the driver has stopped, or
+        // on the requeue list. All others borrow the queue, so no request is allocated from here
+        // on.
         //
-        // SAFETY: By the type invariant.
-        unsafe { bindings::blk_mq_freeze_queue_nomemsave(queue) };
-        // SAFETY: As above, and this task has frozen it.
+        // SAFETY: By the type invariant, the queue was allocated with `data`, whose timer is
+        // cancelled below.
+        unsafe { RequestQueue::<T>::from_raw(self.queue) }.start_and_disable_stop();
+        self.tag_set.with_fixed_queues(|_| {
+            // SAFETY: By the type invariant. To freeze it runs the hardware queues, whose number
+            // does not change here.
+            unsafe { bindings::blk_freeze_queue_start(queue) }
+        });
+        // Waits for requests and timeout handlers, which may need the lock that was taken above.
+        //
+        // SAFETY: By the type invariant, and the freeze was started.
+        unsafe { bindings::blk_mq_freeze_queue_wait(queue) };
+        // SAFETY: By the type invariant, and this task has frozen it.
         unsafe { bindings::blk_mq_unfreeze_queue_nomemrestore(queue) };
         // This also waits for callbacks that are still running, as it retires data of hardware
         // queues.

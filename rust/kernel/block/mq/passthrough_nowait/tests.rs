@@ -27,6 +27,8 @@ mod suite {
     const FAIL: u32 = 1;
     const REJECT: u32 = 2;
     const HANG: u32 = 3;
+    const STOP: u32 = 4;
+    const REQUEUE: u32 = 5;
 
     struct Driver;
 
@@ -54,7 +56,19 @@ mod suite {
                 rq.start().leave_in_flight();
                 return Ok(());
             }
-            rq.queue_data().add(1, Relaxed);
+            match action {
+                STOP => {
+                    rq.data().store(END, Relaxed);
+                    rq.hw_queue().request_queue().stop();
+                    return Err(rq.reject(BlkStatus::RESOURCE));
+                }
+                REQUEUE => {
+                    rq.data().store(END, Relaxed);
+                    rq.start().requeue_after(Delta::from_secs(3600));
+                    return Ok(());
+                }
+                _ => rq.queue_data().add(1, Relaxed),
+            }
             match action {
                 REJECT => return Err(rq.reject(BlkStatus::OFFLINE)),
                 FAIL => rq.start().end(Err(BlkStatus::MEDIUM)),
@@ -137,6 +151,19 @@ mod suite {
         rq.execute_nowait()?;
         drop(queue);
         assert_eq!(ended.load(Relaxed), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn the_drop_of_the_queue_has_requests_dispatched() -> Result {
+        for action in [STOP, REQUEUE] {
+            let ended = Arc::new(Atomic::new(0), GFP_KERNEL)?;
+            let queue = queue(&ended)?;
+            request(&queue, action)?.execute_nowait()?;
+            assert_eq!(ended.load(Relaxed), 0);
+            drop(queue);
+            assert_eq!(ended.load(Relaxed), 1);
+        }
         Ok(())
     }
 
