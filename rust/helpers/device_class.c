@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What lies in unions or macros of class devices. */
+/* Helpers for devices of a class, and for what is above them in the device tree. */
 
 #include <linux/device.h>
 #include <linux/fs.h>

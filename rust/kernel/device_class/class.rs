@@ -252,7 +252,8 @@ impl Registration {
     ///
     /// `EBUSY` if it is registered, or if there are no device numbers; `EEXIST` if there is another
     /// class with that name, about which the kernel warns; `ENOMEM` if out of memory; `EDEADLK`
-    /// where the caller must not sleep; those of a module that is not loaded yet.
+    /// where the caller must not sleep; `EAGAIN` while the parameters of the module are parsed;
+    /// `ENOTSUPP` if the module cannot be kept in memory.
     pub fn new(class: &'static Class, owner: &'static ThisModule) -> Result<Self> {
         late_drop::check_may_sleep()?;
         let pin = ModulePin::new(owner)?;

@@ -112,7 +112,8 @@ impl<T: Operations> ClassDevice<T> {
     /// `ENODEV` if the class is not registered; `EINVAL` if the name is empty, or the class does
     /// not have the minor; `EEXIST` if there is such a name, about which the kernel warns, or
     /// `EBUSY` if there is such a minor; `ENOMEM` if out of memory; `EDEADLK` where the caller must
-    /// not sleep; those of a module that is not loaded yet.
+    /// not sleep; `EAGAIN` while the parameters of the module are parsed; `ENOTSUPP` if the module
+    /// cannot be kept in memory.
     pub fn new(
         class: &'static Class,
         options: ClassDeviceOptions<'_>,

@@ -150,7 +150,7 @@ impl Parent {
         Ok(Arc::new(this, GFP_KERNEL)?)
     }
 
-    /// Returns the number of the node in whose memory the device is nearest, or -1.
+    /// Returns the number of the node whose memory is nearest to the device; -1 if it is not known.
     pub fn numa_node(&self) -> i32 {
         // SAFETY: The device is valid.
         unsafe { bindings::device_numa_node(self.as_raw()) }

@@ -261,8 +261,9 @@ impl IrqVectors {
     /// # Errors
     ///
     /// `EINVAL` if they are those of another device. `EBUSY` if there is another reference, such
-    /// as that of a handler, even if a task is just dropping it. Then they are freed when the
-    /// driver is unbound, and `new` returns `EBUSY` until then.
+    /// as that of a handler, even if a task is just dropping it. The vectors stay allocated then,
+    /// and `new` returns `EBUSY`, until another reference is passed to this, or the driver is
+    /// unbound.
     pub fn free(this: Arc<Self>, dev: &Device<Core<'_>>) -> Result {
         if raw(dev) != raw(&*this.allocation.resource().dev) {
             return Err(EINVAL);

@@ -328,7 +328,7 @@ impl<T: Operations> OwnedRequest<'_, T> {
         late_drop::check_may_wait()?;
         let rq = self.request().as_raw();
         // SAFETY: By the type invariant, the request is not started, and the queue is not destroyed
-        // meanwhile. C does not free the request, and is the caller's again when it has ended.
+        // meanwhile. C does not free the request. It is the caller's again when it has ended.
         let status = unsafe { bindings::blk_execute_rq(rq, false) };
         // The bio has ended, but some paths leave the pointer to it.
         self.forget_bio();

@@ -29,10 +29,12 @@ impl<T: Operations> Passthrough<'_, T> {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the request has a buffer, which nothing would free; and `EDEADLK` in a context
-    /// that cannot sleep, such as a callback that queues requests and must not sleep: it would call
-    /// itself. For a driver whose `queue_rq` must not sleep, that is anywhere in a kernel without
-    /// `CONFIG_PREEMPT_COUNT`, which does not tell. The request is dropped then.
+    /// `EINVAL` if the request has a buffer, which nothing would free; `EDEADLK` in a context that
+    /// cannot sleep. The request is dropped then.
+    ///
+    /// A `queue_rq` that must not sleep is such a context: it would be called from within itself.
+    /// A kernel without `CONFIG_PREEMPT_COUNT` cannot tell the context, so a driver with such a
+    /// `queue_rq` gets `EDEADLK` everywhere.
     ///
     /// # Examples
     ///

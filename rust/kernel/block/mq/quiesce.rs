@@ -64,8 +64,8 @@ impl<T: Operations> TagSet<T> {
     ///
     /// # Errors
     ///
-    /// `EDEADLK` where the caller cannot sleep, as in `queue_rq`. If that may sleep, also in a NOIO
-    /// scope. `EOVERFLOW` if the tag set is quiesced a million times already.
+    /// `EDEADLK` where the caller cannot sleep, as in `queue_rq`; for a driver whose `queue_rq` may
+    /// sleep, also in a NOIO scope. `EOVERFLOW` if the tag set is quiesced a million times already.
     pub fn quiesce(self: &Arc<Self>) -> Result<Quiesced<T>> {
         if T::Context::MAY_SLEEP {
             // The callback that this would wait for runs in such a scope.

@@ -266,9 +266,11 @@ impl<T: Operations> Request<T> {
         unsafe { (*self.as_raw()).nr_phys_segments }
     }
 
-    /// Returns a mask of the bits that may be set in the address of a segment that is not the
-    /// first, or of the end of one that is not the last: all from the lowest one of these bits on.
-    /// Zero means that there is a single segment, or that none of these addresses has a bit set.
+    /// Returns which bits may be set in the addresses of the gaps between segments: of the end of
+    /// each segment but the last, and of the beginning of each segment but the first.
+    ///
+    /// The mask has the lowest bit that is set in any of these addresses, and all bits above it. It
+    /// is zero if there is a single segment, or if no bit is set in these addresses.
     ///
     /// So a device that needs a [`QueueLimits::virt_boundary_mask`] can have the request if that
     /// mask and this one have no bit in common.

@@ -205,8 +205,8 @@ impl<T: Operations> TagSet<T> {
     /// Waits until their requests have ended, and until callbacks that may sleep have returned. The
     /// caller must not hold a lock that is needed to end a request, or by such a callback.
     ///
-    /// Read queues are possible only if the tag set was created with read or poll queues, and poll
-    /// queues only if it was created with poll queues.
+    /// Read queues are possible only if the tag set was created with read or poll queues, or by
+    /// [`Self::with_cpu_maps`]. Poll queues are possible only if it was created with poll queues.
     ///
     /// The block layer spreads the CPUs over the queues, even if there were tables for them.
     ///

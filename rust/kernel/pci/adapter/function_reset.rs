@@ -31,9 +31,9 @@ use crate::{
 ///
 /// # Errors
 ///
-/// `ENOTTY` if the function has no FLR, or cannot be accessed; `EBUSY` while interrupt vectors are
-/// allocated, as a driver would not notice that interrupts were lost; `ENOMEM` if out of memory;
-/// another one if the function was not reset, or has not come back.
+/// `ENOTTY` if the function has no FLR, cannot be accessed, or has not come back; `EBUSY` while
+/// interrupt vectors are allocated, as a driver would not notice that interrupts were lost;
+/// `ENOMEM` if out of memory; another one if C could not prepare the reset.
 ///
 /// # Examples
 ///
