@@ -71,7 +71,7 @@ impl Registers {
             return Err(refuse(dev, Unsupported::Gone));
         }
         let capabilities = capabilities(dev, &bar)?;
-        // The last of the doorbells that are used.
+        // The last doorbell of the admin queue. Those of an I/O queue are checked when it is made.
         capabilities
             .doorbell(0, Side::Completion, bar.len())
             .map_err(|unsupported| refuse(dev, unsupported))?;

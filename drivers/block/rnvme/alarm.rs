@@ -13,7 +13,8 @@ use kernel::{
     }, //
 };
 
-/// Asks a task that holds the lock of the device to reset the controller if that has failed.
+/// Asks for a reset of a controller that has failed. A task that holds the lock of the device
+/// resets it.
 pub(crate) trait ResetRequest: Send + Sync {
     /// Does not wait for that.
     fn request(&self);
@@ -61,7 +62,7 @@ impl Alarm {
         self.reset.request();
     }
 
-    /// Has the controller looked at, which was stopped.
+    /// Has the controller reset, which is stopped already. Never sleeps.
     pub(crate) fn request_reset(&self) {
         self.reset.request();
     }

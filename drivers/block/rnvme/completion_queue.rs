@@ -121,13 +121,15 @@ pub(crate) struct CompletionQueue<C: Command> {
     table: Completer<C>,
     /// How many completions had an identifier of no command.
     stray: u64,
-    /// When the first of the last [`MOST_STRAY`] of them was found.
+    /// When their number was a multiple of [`MOST_STRAY`] the last time; at first, when the queue
+    /// was made.
     stray_since: Instant<Monotonic>,
     alarm: Arc<Alarm>,
     events: Option<Arc<dyn EventSink>>,
 }
 
-/// So many completions with wrong identifiers within a second have the controller reset.
+/// After each so many completions with wrong identifiers, the controller is reset if less than a
+/// second has passed since the last time.
 const MOST_STRAY: u64 = 64;
 
 impl<C: Command> CompletionQueue<C> {

@@ -168,8 +168,9 @@ impl Controller {
     /// Adds the devices of the controller in its classes. If they are there, a reset may have
     /// changed the number of queues.
     ///
-    /// This is done in [`State::Starting`], where no user can wait for a reset by an attribute: to
-    /// undo it waits for the attributes, and a reset for the lock of the device.
+    /// This is done in [`State::Starting`], where no user can wait for a reset in an attribute. If
+    /// it fails, the devices are removed, which waits for the functions of attributes. A reset
+    /// would wait for the lock of the device, which is held here.
     fn add_control(&mut self, dev: &pci::Device<Core<'_>>) -> Result {
         let queues = 1 + self.io_queues.count();
         if let Some(control) = &self.control {
@@ -320,9 +321,9 @@ impl Controller {
     /// Enables a controller that is disabled, and creates its queues: at most so many I/O queues
     /// with interrupts, if that is known.
     ///
-    /// If the controller grants fewer queues than there are vectors, some CPUs would have a vector
-    /// of which nothing comes. Unless this is the last attempt, no I/O queue is created then, and
-    /// the numbers of those that there can be are returned.
+    /// If the controller grants fewer queues than there are vectors, some vectors have no queue,
+    /// and the CPUs of these get no interrupts. Unless this is the last attempt, no I/O queue is
+    /// created then, and this returns how many queues there can be.
     fn start_with(
         &mut self,
         dev: &pci::Device<Core<'_>>,
@@ -417,8 +418,8 @@ impl Controller {
     }
 
     /// Allocates interrupt vectors: one for the admin queue, and one for each of these I/O queues.
-    /// If their number is not known, there is one for each CPU in each set of queues. A controller
-    /// may have fewer vectors.
+    /// If their number is not known, there is one for each CPU, and one more for each queue that
+    /// the parameter `write_queues` asks for. A controller may have fewer vectors.
     fn allocate_vectors(
         &mut self,
         dev: &pci::Device<Core<'_>>,

@@ -56,7 +56,7 @@ use kernel::{
     }, //
 };
 
-/// The identifier of the command. Its tag is one more than that of the last request.
+/// The identifier of the command. No request has that tag.
 const CID: u16 = super::admin::ENTRIES - 1;
 
 /// How long to wait after an event, in milliseconds: there are at most ten each second.
@@ -82,7 +82,7 @@ pub(crate) struct Events {
     #[pin]
     work: DelayedWork<Self>,
     admin: Arc<AdminQueue>,
-    /// Last: it keeps the module in memory, of which the worker may drop the rest.
+    /// Last: it keeps the module in memory, whose code drops the rest, also in the worker.
     _tags: Arc<TagSet<Admin>>,
 }
 

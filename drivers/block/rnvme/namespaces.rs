@@ -89,7 +89,7 @@ pub(crate) struct Source {
     /// The number of the controller.
     pub(crate) instance: usize,
     pub(crate) quirks: Quirks,
-    /// Last: it keeps the module in memory, of which the worker may drop the rest.
+    /// Last: it keeps the module in memory, whose code drops the rest, also in the worker.
     pub(crate) tags: Arc<TagSet<Io>>,
 }
 

@@ -75,7 +75,8 @@ pub(crate) struct Submission<C: Command> {
     ring: Coherent<[SqEntry]>,
     doorbell: Doorbell,
     table: Submitter<C>,
-    /// For each tag words that its command can have as its memory, and a page behind those of all.
+    /// Two words for each tag, which the command with that tag can have as its memory. A page
+    /// follows all of them.
     words: Coherent<[[u64; 2]]>,
     is_open: bool,
     /// The number of the queue.

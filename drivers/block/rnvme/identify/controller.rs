@@ -140,7 +140,7 @@ impl fmt::Display for SubsystemName<'_> {
         if !said.is_empty() && said.len() < 224 {
             return f.write_str(said);
         }
-        // With the texts as they are in the answer.
+        // The texts are padded with spaces to the length of their fields.
         write!(
             f,
             "nqn.2014.08.org.nvmexpress:{:04x}{:04x}{:<20}{:<40}",
