@@ -46,7 +46,7 @@ pub struct FaultSettings {
     pub interval: usize,
     /// The probability of a failure in percent.
     pub probability: usize,
-    /// The number of calls that succeed before the first can fail.
+    /// The number of the first call that can fail, counted from 1. 0 is the same as 1.
     pub space: i32,
     /// The maximum number of failures, or -1 for no limit.
     pub times: i32,

@@ -2,7 +2,7 @@
 
 //! The status of an I/O.
 //!
-//! It is no [`Error`], since several statuses have the same error number.
+//! It is no [`Error`], since most error numbers have no status of their own.
 //!
 //! C header: [`include/linux/blk_types.h`](srctree/include/linux/blk_types.h)
 

@@ -85,9 +85,10 @@ impl QueueType {
 
 /// The number of hardware queues of each type.
 ///
-/// Each count is reduced to the number of possible CPUs, unless all together exceed 65536, so that
-/// each queue serves a CPU. C's kyber scheduler frees an uninitialized pointer when it leaves a
-/// queue that serves none ("sbitmap: initialize the allocation hint of an empty bitmap").
+/// Each count is reduced to the number of possible CPUs, so that each queue serves a CPU. C's kyber
+/// scheduler frees an uninitialized pointer when it leaves a queue that serves none ("sbitmap:
+/// initialize the allocation hint of an empty bitmap"). The counts are invalid if their sum exceeds
+/// 65536 when only `default` is reduced.
 ///
 /// # Examples
 ///

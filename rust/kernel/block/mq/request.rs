@@ -248,7 +248,8 @@ impl<T: Operations> Request<T> {
         Sectors::from_bytes(u64::from(self.bytes()))
     }
 
-    /// Returns the length in bytes, which is zero if the request has no memory, or has ended.
+    /// Returns the length in bytes: that of the data, or of the range to discard, erase or zero. It
+    /// is zero for other operations, and after the request has ended.
     #[inline]
     pub fn bytes(&self) -> u32 {
         // SAFETY: By the type invariant. Nothing else writes the field.

@@ -4,8 +4,8 @@
 //!
 //! When the number of queues changes, C exits each hardware queue and initialises it again. If it
 //! is out of memory in two attempts, it dereferences a NULL pointer. Therefore, the task may use
-//! the kernel's memory reserves between the two steps (`PF_MEMALLOC`), like a task that frees
-//! memory: the memory of the old queue is freed soon, and is as much as that of the new one.
+//! the kernel's memory reserves between the two steps (`PF_MEMALLOC`). Only the flush request of
+//! the old queue is freed soon. C keeps the rest, which a later change can use again.
 //!
 //! C header: [`include/linux/sched/mm.h`](srctree/include/linux/sched/mm.h)
 
