@@ -395,7 +395,8 @@ pub(crate) fn parameter_block_size(bs: i32, limits: &SystemLimits) -> i32 {
     (bs as u32).min(limits.page_size) as i32
 }
 
-/// The effective value of the module parameter `home_node`: -1 (any) if the node is not online.
+/// The effective value of the module parameter `home_node`: -1 (any) if it is negative, or not less
+/// than the number of nodes that are online.
 pub(crate) fn parameter_node(node: i32, limits: &SystemLimits) -> i32 {
     if (node as u32) < limits.nodes {
         node

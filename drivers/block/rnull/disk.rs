@@ -221,7 +221,7 @@ fn limits(plan: &ValidatedConfig) -> QueueLimits {
         } else {
             0
         },
-        // The copy can begin and end at any byte.
+        // The least alignment, as in null_blk: C takes zero for that of a sector.
         dma_alignment: 1,
         max_hw_discard_sectors: if settings.discard {
             Sectors::from_bytes(u32::MAX.into())

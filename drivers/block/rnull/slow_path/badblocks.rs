@@ -50,9 +50,9 @@ impl BadBlockCheck {
             return (len, Ok(()));
         };
         if self.once {
-            // The whole entry is cleared, including what is outside of the request. This fails if
-            // another request has changed the entry meanwhile: a later request hits it then.
-            // Interrupts are enabled here.
+            // The whole entry is cleared, including what is outside of the request. This can fail
+            // if a user has extended the entry meanwhile, and the table has no room for what is
+            // left on both sides. Then a later request hits the entry. Interrupts are enabled here.
             let _ = self.table.clear(bad.start, bad.end - bad.start);
         }
         let transferred = if self.partial_io {
