@@ -591,8 +591,8 @@ impl Namespaces {
                 dev_info!(dev, "namespace {nsid}: uuid {uuid:032x}\n");
             }
         }
-        // A disk that is in the system is not dropped under the locks that are held here: that would
-        // wait for its ioctls, which may wait for these locks.
+        // A disk that is in the system is not dropped under the locks that are held here: that
+        // would wait for its ioctls, which may wait for these locks.
         entries.reserve(1, GFP_KERNEL)?;
         match self.add(entries, gone, nsid, found, identifiers) {
             Ok(entry) => entries.push(entry, GFP_KERNEL)?,

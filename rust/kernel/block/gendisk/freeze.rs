@@ -97,8 +97,8 @@ impl Frozen {
     ///
     /// # Safety
     ///
-    /// The queue is that of a disk that was added. The number of its hardware queues does not change
-    /// during this call. The caller may sleep.
+    /// The queue is that of a disk that was added. The number of its hardware queues does not
+    /// change during this call. The caller may sleep.
     pub(super) unsafe fn start(queue: NonNull<bindings::request_queue>) -> Result<Self> {
         let freeze = || {
             // SAFETY: By the safety requirement.
