@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Helpers for devices of a class, and for what is above them in the device tree. */
+/* Helpers for devices of a class, in the tree of devices. */
 
 #include <linux/device.h>
 #include <linux/fs.h>
