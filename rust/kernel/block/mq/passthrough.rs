@@ -162,9 +162,9 @@ impl<T: Operations> Queue<T> {
 impl<T: Operations> Drop for Queue<T> {
     fn drop(&mut self) {
         let queue = self.queue.as_ptr();
-        // Requests that nobody waits for may be in a hardware queue that the driver has stopped, or
-        // on the requeue list. All others borrow the queue, so no request is allocated from here
-        // on.
+        // Requests that were executed without waiting may be in a hardware queue that the driver
+        // has stopped, or on the requeue list. All others borrow the queue, so no request is
+        // allocated from here on.
         //
         // SAFETY: By the type invariant, the queue was allocated with `data`, whose timer is
         // cancelled below.
