@@ -149,7 +149,7 @@ impl WriteCache {
             store,
             pages: Pages::new(c"rnull_cache", static_lock_class!(), Share::new)?,
             room: Atomic::new(room),
-            // What the shards leave unused is less than 1 MiB, or a quarter of a small cache.
+            // A shard takes at most three pages more than it needs, or a quarter of its share.
             portion: (fair_share / 4).clamp(1, 4),
             fair_share,
             // Small enough for others to wait, and not more than a shard may have.
@@ -425,11 +425,13 @@ impl WriteCache {
 
     /// Takes room for `count` more pages of a shard. Returns whether there was enough.
     fn take_room(&self, share: &Share, count: isize) -> bool {
-        let portion = count.max(self.portion);
+        let room = self.room.load(Relaxed);
         // A full cache is not written to.
-        if self.room.load(Relaxed) < portion {
+        if room < count {
             return false;
         }
+        // What is left may be less than a portion.
+        let portion = room.min(self.portion).max(count);
         if self.room.fetch_sub(portion, Relaxed) < portion {
             self.room.add(portion, Relaxed);
             return false;
@@ -440,33 +442,38 @@ impl WriteCache {
 
     /// Makes another shard give up room, for which it may have to write back a block. Returns
     /// `false` if none has room to spare.
+    ///
+    /// A shard keeps its fair share as long as others have more. Otherwise it would soon take from
+    /// a third one what it has given, and the shards of a full cache would never be left alone.
     #[cold]
     fn take_from_others(&self, taker: usize, block_pages: usize, flags: Flags) -> bool {
         let start = self.victim.load(Relaxed);
-        for number in (start..start + SHARDS).map(|number| number % SHARDS) {
-            if number == taker {
-                continue;
-            }
-            let mut locked = self.lock(number);
-            if locked.share.count.load(Relaxed) > self.fair_share {
-                if let Err(Lack::StoreMemory(victim)) =
-                    self.write_back_next(&mut locked, block_pages)
-                {
-                    drop(locked);
-                    return self.store.add_pages(victim, block_pages, flags).is_ok();
+        let others = (start..start + SHARDS).map(|number| number % SHARDS);
+        let others = others.filter(|number| *number != taker);
+        for kept in [self.fair_share, 0] {
+            for number in others.clone() {
+                let mut locked = self.lock(number);
+                if locked.share.count.load(Relaxed) > self.fair_share {
+                    if let Err(Lack::StoreMemory(victim)) =
+                        self.write_back_next(&mut locked, block_pages)
+                    {
+                        drop(locked);
+                        return self.store.add_pages(victim, block_pages, flags).is_ok();
+                    }
                 }
-            }
-            if self.give_back(locked.share) {
-                self.victim.store((number + 1) % SHARDS, Relaxed);
-                return true;
+                if self.give_back(locked.share, kept) {
+                    self.victim.store((number + 1) % SHARDS, Relaxed);
+                    return true;
+                }
             }
         }
         false
     }
 
-    /// Makes a shard give up the room that it does not use. Returns whether there was any.
-    fn give_back(&self, share: &Share) -> bool {
-        let spare = share.room.load(Relaxed) - share.count.load(Relaxed);
+    /// Makes a shard give up the room that it does not use, but for that of `kept` pages. Returns
+    /// whether there was any.
+    fn give_back(&self, share: &Share, kept: isize) -> bool {
+        let spare = share.room.load(Relaxed) - share.count.load(Relaxed).max(kept);
         if spare > 0 {
             add(&share.room, -spare);
             self.room.add(spare, Relaxed);
@@ -566,7 +573,7 @@ impl WriteCache {
         first: usize,
         block_pages: usize,
     ) -> Result<(), Lack> {
-        // Either there is memory for all pages, or nothing is done.
+        // Nothing is moved unless there is memory for all pages that the store has not.
         let mut places = [const { None }; range::MAX_BLOCK_PAGES];
         for (page, place) in (first..first + block_pages).zip(&mut places) {
             let cached = locked.guard.get(pages::index(page)).map(pages::sectors);
@@ -635,7 +642,7 @@ impl WriteCache {
                     let done = self.write_back_first(&mut locked, start..=usize::MAX, block_pages);
                     if let Ok(None) = done {
                         // What is written next, elsewhere, has all of the cache.
-                        self.give_back(locked.share);
+                        self.give_back(locked.share, 0);
                     }
                     done
                 };
