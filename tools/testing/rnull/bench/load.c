@@ -406,9 +406,13 @@ int main(int argc, char **argv)
 		if (!fork())
 			job = other;
 	prepare(argv[2], job);
-	warm_up();
-	if (want.jobs > 1)
-		pthread_barrier_wait(barrier);
+	/* In turn, so that each run finds the device in the same state. */
+	for (unsigned int turn = 0; turn < want.jobs; turn++) {
+		if (turn == job)
+			warm_up();
+		if (want.jobs > 1)
+			pthread_barrier_wait(barrier);
+	}
 	if (!want.count)
 		return 0;
 	if (!job) {
