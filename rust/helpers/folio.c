@@ -5,7 +5,6 @@
 #include <linux/highmem.h>
 #include <linux/kcsan-checks.h>
 #include <linux/mm.h>
-#include <linux/nodemask.h>
 #include <linux/rcupdate.h>
 
 /* Returns NULL for an order that the page allocator would warn about. */
@@ -15,17 +14,6 @@ __rust_helper struct folio *rust_helper_folio_alloc(gfp_t gfp,
 	if (order > MAX_PAGE_ORDER)
 		return NULL;
 	return folio_alloc(gfp, order);
-}
-
-/* Returns NULL also for a node that is not online. */
-__rust_helper struct folio *rust_helper_folio_alloc_node(gfp_t gfp,
-							 unsigned int order,
-							 unsigned int nid)
-{
-	if (order > MAX_PAGE_ORDER || nid >= MAX_NUMNODES ||
-	    !node_online(nid))
-		return NULL;
-	return __folio_alloc_node(gfp, order, nid);
 }
 
 __rust_helper void rust_helper_folio_get(struct folio *folio)

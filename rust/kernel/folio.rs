@@ -52,9 +52,8 @@ use core::{
 ///
 /// # Invariants
 ///
-/// The folio was allocated by [`FolioBox::new`] or [`FolioBox::new_node`]. Its private word holds a
-/// valid `P`. It is on no list, and in no page cache. So its fields `lru` and `index` belong to its
-/// one owner.
+/// The folio was allocated by [`FolioBox::new`]. Its private word holds a valid `P`. It is on no
+/// list, and in no page cache. So its fields `lru` and `index` belong to its one owner.
 ///
 /// `page` is its first page, which C's `struct folio` begins with. The rest of that structure is
 /// there for large folios only, so it is no part of what a reference to this is to.
@@ -277,43 +276,11 @@ impl<P: Send + Sync + 'static> FolioBox<P> {
     /// [`ENOMEM`] if the allocation fails, or if there are no folios of that order.
     #[inline]
     pub fn new(order: u32, flags: Flags, private: P) -> Result<Self> {
+        let () = Self::FITS;
         // SAFETY: The function checks the order, and may be called with all flags that there are.
         let folio = unsafe { bindings::folio_alloc(gfp::bits(flags), order) };
-        // SAFETY: The folio, if any, was just allocated.
-        unsafe { Self::init(folio, private) }
-    }
-
-    /// Allocates a folio on a node, or near it if there is no memory.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Self::new`], and [`ENOMEM`] if the node is not online.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use kernel::folio::FolioBox;
-    ///
-    /// let folio = FolioBox::new_node(0, GFP_KERNEL, 0, ())?;
-    /// assert_eq!(folio.order(), 0);
-    /// # Ok::<(), Error>(())
-    /// ```
-    pub fn new_node(order: u32, flags: Flags, node: u32, private: P) -> Result<Self> {
-        // SAFETY: As in `Self::new`; the function checks the node.
-        let folio = unsafe { bindings::folio_alloc_node(gfp::bits(flags), order, node) };
-        // SAFETY: The folio, if any, was just allocated.
-        unsafe { Self::init(folio, private) }
-    }
-
-    /// # Safety
-    ///
-    /// `folio` must be null or a folio that was just allocated, whose reference the caller gives
-    /// away.
-    #[inline]
-    unsafe fn init(folio: *mut bindings::folio, private: P) -> Result<Self> {
-        let () = Self::FITS;
         let folio = NonNull::new(folio).ok_or(ENOMEM)?;
-        // SAFETY: By the safety requirements the folio exists.
+        // SAFETY: The folio was just allocated.
         let word = unsafe { bindings::folio_private(folio.as_ptr()) };
         // SAFETY: As above, and nothing else uses it. The word has the size and the alignment for
         // it.

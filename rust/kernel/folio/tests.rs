@@ -169,16 +169,6 @@ mod suite {
         assert_eq!(FolioBox::new(u32::MAX, GFP_KERNEL, ()).err(), Some(ENOMEM));
         // More than the allocator has, about which it would warn.
         assert_eq!(FolioBox::new(30, GFP_KERNEL, ()).err(), Some(ENOMEM));
-        assert_eq!(
-            FolioBox::new_node(30, GFP_KERNEL, 0, ()).err(),
-            Some(ENOMEM)
-        );
-        for node in [1023, 1 << 20, u32::MAX] {
-            assert_eq!(
-                FolioBox::new_node(0, GFP_KERNEL, node, ()).err(),
-                Some(ENOMEM)
-            );
-        }
         #[cfg(CONFIG_FAIL_PAGE_ALLOC)]
         {
             let flags = GFP_NOWAIT | __GFP_NOWARN;

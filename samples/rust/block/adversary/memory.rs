@@ -140,7 +140,7 @@ fn flags(rng: &mut Rng) -> Flags {
     }
 }
 
-/// Allocates a folio of any order, on any node.
+/// Allocates a folio of any order.
 fn folio(rng: &mut Rng) -> Result<FolioBox<State>> {
     let order = match rng.below(12) {
         0 => rng.below(12) as u32,
@@ -149,11 +149,7 @@ fn folio(rng: &mut Rng) -> Result<FolioBox<State>> {
     };
     let flags = flags(rng) | __GFP_NOWARN;
     let state = SeqCount::new(rng.next() as usize);
-    match rng.below(4) {
-        0 => FolioBox::new_node(order, flags, extremes::edge(rng) as u32, state),
-        1 => FolioBox::new_node(order, flags, 0, state),
-        _ => FolioBox::new(order, flags, state),
-    }
+    FolioBox::new(order, flags, state)
 }
 
 /// Uses the bytes of a folio.

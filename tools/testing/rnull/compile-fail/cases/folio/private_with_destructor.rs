@@ -12,5 +12,5 @@ type Private = KBox<u32>;
 type Private = &'static u32;
 
 pub fn make(private: Private) -> Result<FolioBox<Private>> {
-    FolioBox::new_node(0, GFP_KERNEL, 0, private)
+    FolioBox::new(0, GFP_KERNEL, private)
 }
