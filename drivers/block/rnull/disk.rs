@@ -54,7 +54,9 @@ pub(crate) struct Disk {
     disk: Kind,
     /// Whether the disk had polled queues when it was made. Otherwise it never gets any.
     has_poll_queues: bool,
-    /// Dropped after the disk: the number is free only when the disk is gone.
+    /// Dropped after the disk: the number is free only when the disk is gone. Without
+    /// `CONFIG_PREEMPT_COUNT` a worker has yet to remove it, and adding a disk of the same number
+    /// fails until then.
     slot: Slot,
 }
 

@@ -4,7 +4,7 @@
 
 use kernel::page::PAGE_SIZE;
 
-/// The number of bytes that a bit stands for: 512, if pages have up to 16 KiB.
+/// The number of bytes that a bit stands for: 512 in small pages.
 pub(crate) const GRANULE: usize = granule(PAGE_SIZE);
 
 /// How many bits there are.

@@ -46,7 +46,7 @@ impl Drop for Witness {
 }
 
 /// Calls `f` while the `nth` allocation that may fail, and only that one, fails.
-#[cfg(CONFIG_FAULT_INJECTION)]
+#[cfg(any(CONFIG_FAIL_PAGE_ALLOC, CONFIG_FAILSLAB))]
 pub(crate) fn with_failure<R>(nth: u32, f: impl FnOnce() -> R) -> R {
     // SAFETY: It is the running task, which alone uses the field.
     let fail_nth = unsafe { &raw mut (*crate::task::Task::current_raw()).fail_nth };

@@ -138,8 +138,8 @@ impl<const BITS: u32> SeqCount<BITS> {
         sequence.end(data);
     }
 
-    /// Makes all readers fail, as if a write had begun that does not end. For a value that is
-    /// removed, and that readers have found before.
+    /// Makes all readers fail until the next write, as if one had begun that does not end. For a
+    /// value that is removed, and that readers have found before.
     ///
     /// `exclusion` is as for [`Self::begin_write`].
     #[inline]

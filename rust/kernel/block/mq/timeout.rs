@@ -180,8 +180,8 @@ impl<'t, T: Operations> TimedOutRequest<'t, T> {
 
 /// A request that was taken over after it timed out.
 ///
-/// C does not call the timeout handler for it again, so it can only be ended or requeued: if it was
-/// left in flight, nothing could take it over again. Dropping it ends the request with
+/// It can be completed, ended or requeued, but not left in flight: C does not call the timeout
+/// handler for it again, so nothing could take it over. Dropping it ends the request with
 /// [`BlkStatus::IOERR`](crate::block::BlkStatus::IOERR).
 ///
 /// # Examples

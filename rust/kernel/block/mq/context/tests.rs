@@ -201,10 +201,13 @@ mod suite {
     #[test]
     fn nonblocking_dispatch_runs_outside_a_noio_scope() -> Result {
         let seen = call_all::<NonBlocking>()?;
+        assert!(seen.inside(Callback::InitRequest));
+        assert!(seen.inside(Callback::InitHwQueue));
         assert!(seen.outside(Callback::QueueRq));
         assert!(seen.outside(Callback::CommitRqs));
         assert!(seen.inside(Callback::Poll));
         assert!(seen.inside(Callback::Timeout));
+        assert!(seen.inside(Callback::DropRequest));
         Ok(())
     }
 
