@@ -244,8 +244,11 @@ mod tests {
         let bad = BadBlocks::new()?;
         bad.set(Sector(1), Sectors(1000))?;
         bad.clear(Sector(3), Sectors(2))?;
-        let entries = [(1, 3), (5, 513), (513, 1001)];
-        assert!(bad.iter().map(|bad| (bad.start.0, bad.end.0)).eq(entries));
+        assert!(bad.iter().eq([
+            Sector(1)..Sector(3),
+            Sector(5)..Sector(513),
+            Sector(513)..Sector(1001),
+        ]));
         assert_eq!(bad.first(Sector(3), Sectors(2)), None);
         assert_eq!(bad.first(Sector(2), Sectors::ZERO), None);
         assert_eq!(

@@ -57,7 +57,10 @@ mod suite {
             PAGE_SIZE - 5,
             5,
         ];
-        assert!(fake.to_disk().map(|segment| segment.size()).eq(sizes));
+        assert_eq!(fake.to_disk().count(), sizes.len());
+        for (segment, size) in fake.to_disk().zip(sizes) {
+            assert_eq!(segment.size(), size);
+        }
         Ok(())
     }
 

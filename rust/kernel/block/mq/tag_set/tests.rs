@@ -415,8 +415,8 @@ mod suite {
     }
 
     fn is_rotated(queues: &[u32], rotation: u32) -> bool {
-        let expected = (rotation..).map(|index| index % possible_cpus());
-        queues.iter().copied().eq(expected.take(queues.len()))
+        let mut pairs = queues.iter().zip(rotation..);
+        pairs.all(|(queue, index)| *queue == index % possible_cpus())
     }
 
     #[test]
