@@ -18,7 +18,8 @@ __rust_helper size_t rust_helper_blk_dma_opt_size(struct device *dev)
 #ifdef CONFIG_BLOCK
 
 /* rust/kernel/block/mq/dma_mapping.rs has room for the iterator, and reads what it returns. */
-static_assert(sizeof(struct blk_dma_iter) <= 128);
+static_assert(sizeof(struct blk_dma_iter) <=
+	      ALIGN(sizeof(dma_addr_t) + sizeof(u32), sizeof(u64)) + 14 * sizeof(u64));
 static_assert(offsetof(struct { char c; struct blk_dma_iter iter; }, iter) <=
 	      offsetof(struct { char c; u64 number; }, number));
 static_assert(offsetof(struct blk_dma_iter, addr) == 0);

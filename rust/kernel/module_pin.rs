@@ -100,8 +100,8 @@ impl ModulePin {
 
     /// Waits until a module that is being loaded is used by nothing but the loader. May sleep.
     ///
-    /// Only built-in code does not need this, see `DiskOperations`: C does not notify when a
-    /// reference to a module is put.
+    /// This polls, as C does not notify when a reference to a module is put. Code that is built in
+    /// does without: see `DiskOperations`.
     #[cfg(MODULE)]
     pub(crate) fn wait_for_early_users(&self) {
         use crate::time::{

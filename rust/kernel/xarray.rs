@@ -1032,7 +1032,7 @@ struct Walk {
 /// # Safety
 ///
 /// As of [`walk`].
-// A function of its own for the same reason. It does without the node.
+// Not inlined, since the callers need the registers. It does without the node.
 #[inline(never)]
 unsafe fn look_up(xa: *mut bindings::xarray, index: usize) -> *mut c_void {
     let mut node = ptr::null_mut();
@@ -1089,7 +1089,7 @@ unsafe fn look_up_before(xa: *mut bindings::xarray, end: usize, left: usize) -> 
 ///
 /// `xa` must be an initialised array. The caller must be in a read-side critical section, or hold
 /// the lock.
-// A function of its own, as that of C is, since the callers need the registers.
+// Not inlined, as C's is not, since the callers need the registers.
 #[inline(never)]
 unsafe fn walk(xa: *mut bindings::xarray, index: usize) -> (*mut c_void, *mut bindings::xa_node) {
     let mut node = ptr::null_mut();

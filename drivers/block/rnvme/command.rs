@@ -193,7 +193,7 @@ pub(crate) fn granted_queues(asked: u16, result: u32) -> u16 {
 pub(crate) struct Blocks {
     /// The number of the first block.
     pub(crate) first: u64,
-    /// How many there are: 1 to 65,536, where the command allows no more.
+    /// How many there are: 1 to 65,536, or less if the command can be about so many only.
     pub(crate) count: u32,
 }
 

@@ -76,8 +76,8 @@ pub(crate) trait EventSink: Send + Sync {
 /// The memory of a queue, of which the device writes the entries.
 pub(crate) struct Ring {
     entries: Coherent<[CqEntry]>,
-    /// The [`Place`] of the entry that the device writes next. Changed only by the owner of the
-    /// queue, but read without a lock.
+    /// The [`Place`] of the entry that the device writes next. The owner of the queue alone changes
+    /// it, but it is read without a lock.
     head: Atomic<u64>,
 }
 

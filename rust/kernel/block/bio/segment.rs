@@ -364,8 +364,8 @@ impl MappedBytes<'_, FromDisk> {
         folio: &Folio<P>,
         offset: usize,
     ) -> Result {
-        // SAFETY: By the type invariants the bytes may be written. A request that has bytes of the
-        // folio as its memory has them by a reference of C's, which no `Folio` has.
+        // SAFETY: By the type invariants the bytes may be written. They are not those of the folio:
+        // a `FolioBox` has allocated it, and its pages are in no bio.
         unsafe { folio.copy_to_raw(offset, self.at, self.len) }
     }
 

@@ -112,7 +112,7 @@ const MAX_BATCH: usize = 128;
 /// The time in nanoseconds after which the timer expires again if more bios have expired.
 const RESTART_DELAY: i64 = 20_000;
 
-/// The name of a lock class. It has a single address, as the name of the class for tag sets.
+/// The name of a lock class. It is a `static` to have the same address in each module.
 static WAITING_NAME: &CStr = c"bio_based::DelayQueue::waiting";
 
 /// The delayed bios, ordered by deadline.

@@ -68,10 +68,7 @@ pub(super) struct Chunk {
     next: Option<KBox<Chunk>>,
 }
 
-/// C's `struct blk_dma_iter`, which has at most 128 bytes: `rust/helpers/blk_dma.c` asserts that.
-///
-/// This has as many where a DMA address has 64 bits, and 120 where it has 32. C's is smaller there,
-/// too, since its pointers have 32 bits.
+/// C's `struct blk_dma_iter`, which is not larger: `rust/helpers/blk_dma.c` asserts that.
 #[repr(C)]
 struct Iter {
     address: DmaAddress,

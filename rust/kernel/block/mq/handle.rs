@@ -407,8 +407,8 @@ impl<T: Operations> StartedRequest<T> {
     ///
     /// # Errors
     ///
-    /// `EINVAL` if the request is no zone append, or if the zone that its sectors from `at` on are
-    /// in is another one, or ends before them. A last zone that is shorter counts as a whole one.
+    /// `EINVAL` if the request is no zone append, or if its sectors, from `at` on, would not be
+    /// within its zone. A last zone that is shorter counts as a whole one.
     ///
     /// # Examples
     ///

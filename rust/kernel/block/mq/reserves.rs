@@ -4,8 +4,9 @@
 //!
 //! When the number of queues changes, C exits each hardware queue and initialises it again. If it
 //! is out of memory in two attempts, it dereferences a NULL pointer. Therefore, the task may use
-//! the kernel's memory reserves between the two steps (`PF_MEMALLOC`). Only the flush request of
-//! the old queue is freed soon. C keeps the rest, which a later change can use again.
+//! the kernel's memory reserves between the two steps (`PF_MEMALLOC`). It takes little of them, the
+//! memory of one hardware queue at a time. Of the old queue only the flush request is freed soon. C
+//! keeps the rest, which a later change can use again.
 //!
 //! C header: [`include/linux/sched/mm.h`](srctree/include/linux/sched/mm.h)
 
