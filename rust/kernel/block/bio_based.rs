@@ -106,9 +106,11 @@ mod disk_data;
 
 mod bio_set;
 
-#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+// The tests expect that dropping a disk removes it at once.
+#[cfg(all(CONFIG_RUST_KUNIT_TESTS, CONFIG_PREEMPT_COUNT))]
 mod clone_tests;
-#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+// The tests expect that dropping a disk removes it at once.
+#[cfg(all(CONFIG_RUST_KUNIT_TESTS, CONFIG_PREEMPT_COUNT))]
 mod tests;
 
 pub(crate) use self::{

@@ -560,16 +560,22 @@ mod suite {
     struct Shared {
         #[pin]
         xa: Numbers,
-        stop: Atomic<bool>,
         wrong: Atomic<usize>,
         found: Atomic<usize>,
         running: Atomic<usize>,
     }
 
+    /// Returns a function that tells whether less than a second has passed.
+    fn for_a_second() -> impl Fn() -> bool {
+        let start = Instant::<Monotonic>::now();
+        move || start.elapsed() < Delta::from_secs(1)
+    }
+
     impl Shared {
-        /// Changes the array until it is told to stop.
+        /// Changes the array for a second.
         fn change(&self, mut seed: u64) -> Result {
-            while !self.stop.load(Relaxed) {
+            let goes_on = for_a_second();
+            while goes_on() {
                 seed = seed
                     .wrapping_mul(0x5851_f42d_4c95_7f2d)
                     .wrapping_add(seed >> 7 | 1);
@@ -592,9 +598,10 @@ mod suite {
             Ok(())
         }
 
-        /// Reads the array until it is told to stop.
+        /// Reads the array for a second.
         fn read(&self) {
-            while !self.stop.load(Relaxed) {
+            let goes_on = for_a_second();
+            while goes_on() {
                 let reader = rcu::read_lock();
                 let mut cursor = self.xa.cursor(&reader, 0);
                 for i in 0..300 {
@@ -615,13 +622,16 @@ mod suite {
         let shared = Arc::pin_init(
             try_pin_init!(Shared {
                 xa <- XArray::new(c"tests", static_lock_class!()),
-                stop: Atomic::new(false),
                 wrong: Atomic::new(0),
                 found: Atomic::new(0),
                 running: Atomic::new(4),
             }? Error),
             GFP_KERNEL,
         )?;
+        // Without preemption, one after the other may have the CPU.
+        for i in 0..300 {
+            shared.xa.insert(i, number(i)?, GFP_KERNEL)?;
+        }
         for i in 0..4 {
             let shared = shared.clone();
             workqueue::system_unbound().try_spawn(GFP_KERNEL, move || {
@@ -634,11 +644,6 @@ mod suite {
                 shared.running.add(!0, Relaxed);
             })?;
         }
-        let start = Instant::<Monotonic>::now();
-        while start.elapsed() < Delta::from_secs(1) {
-            fsleep(Delta::from_millis(10));
-        }
-        shared.stop.store(true, Relaxed);
         while shared.running.load(Relaxed) != 0 {
             fsleep(Delta::from_millis(1));
         }

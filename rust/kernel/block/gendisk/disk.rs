@@ -500,7 +500,9 @@ unsafe fn update_limits(
 
 #[cfg(CONFIG_RUST_KUNIT_TESTS)]
 mod limits_tests;
-#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+// The tests expect that dropping a disk removes it at once.
+#[cfg(all(CONFIG_RUST_KUNIT_TESTS, CONFIG_PREEMPT_COUNT))]
 mod tests;
-#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+// The tests expect that dropping a disk removes it at once.
+#[cfg(all(CONFIG_RUST_KUNIT_TESTS, CONFIG_PREEMPT_COUNT))]
 mod zone_tests;

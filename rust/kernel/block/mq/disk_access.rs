@@ -307,5 +307,6 @@ pub struct IoctlCaller {
     pub is_compat: bool,
 }
 
-#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+// The tests expect that dropping a disk removes it at once.
+#[cfg(all(CONFIG_RUST_KUNIT_TESTS, CONFIG_PREEMPT_COUNT))]
 mod tests;

@@ -84,5 +84,6 @@ impl<T: Operations> Passthrough<'_, T> {
     }
 }
 
-#[cfg(CONFIG_RUST_KUNIT_TESTS)]
+// Without a preemption count, such a request is refused.
+#[cfg(all(CONFIG_RUST_KUNIT_TESTS, CONFIG_PREEMPT_COUNT))]
 mod tests;

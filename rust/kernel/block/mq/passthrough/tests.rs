@@ -434,7 +434,8 @@ mod suite {
         assert_eq!(first.queue_data().calls.load(Relaxed), 1);
         assert_eq!(second.queue_data().calls.load(Relaxed), 1);
         drop(second);
-        assert_eq!(dropped.load(Relaxed), 1);
+        // Otherwise a worker drops it a little later.
+        assert!(dropped.load(Relaxed) == 1 || !cfg!(CONFIG_PREEMPT_COUNT));
         assert_eq!(execute(&first, Action::Batch)?.status(), Ok(()));
         drop(first);
         drop(disk);
