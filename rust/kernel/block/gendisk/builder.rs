@@ -12,9 +12,9 @@ use super::{
     interface::{
         Base,
         Bios,
+        BuiltOn,
         Driver,
-        Requests,
-        TagSetAndDevice, //
+        Requests, //
     },
     operations::DiskOperations,
     NewDisk, //
@@ -142,7 +142,7 @@ impl<T: mq::Operations> GenDiskBuilder<T, Requests> {
     pub fn new(tag_set: Arc<TagSet<T>>, class: Pin<&'static LockClassKey>) -> Self {
         let dma_device = None;
         Self::on(
-            TagSetAndDevice {
+            BuiltOn {
                 tag_set,
                 dma_device,
             },
@@ -197,7 +197,8 @@ impl<I: 'static, T: Driver<I>> GenDiskBuilder<T, I> {
     }
 
     /// Uses `minors` device numbers of `major` from `first_minor` on. The first is that of the
-    /// disk, the others are those of partitions.
+    /// disk, the others are those of partitions. There are at most 256 of them, and all are below
+    /// `1 << 20`.
     ///
     /// If this is not called, the block layer chooses the numbers.
     pub fn numbers(mut self, major: Arc<BlockMajor>, first_minor: u32, minors: u32) -> Self {
@@ -229,8 +230,8 @@ impl<I: 'static, T: Driver<I>> GenDiskBuilder<T, I> {
     fn validate(&self, name: &CStr) -> Result {
         self.limits.validate()?;
         let minors_fit = self.numbers.as_ref().is_none_or(|numbers| {
-            (1..=MAX_MINORS).contains(&numbers.minors)
-                && numbers.first_minor < (1 << bindings::MINORBITS)
+            let end = numbers.first_minor.saturating_add(numbers.minors);
+            (1..=MAX_MINORS).contains(&numbers.minors) && end <= 1 << bindings::MINORBITS
         });
         // C does not handle a zoned disk that reports no zones.
         let zones = !self.limits.zoned || T::REPORT_ZONES.is_some();

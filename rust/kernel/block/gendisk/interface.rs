@@ -145,7 +145,7 @@ impl<T: mq::Operations> private::Sealed<Requests> for T {}
 impl<T: mq::Operations> Driver<Requests> for T {
     type QueueData = T::QueueData;
     type Module = T::OwnerModule;
-    type TagSet = TagSetAndDevice<T>;
+    type TagSet = BuiltOn<T>;
     type Base = RequestBase<T>;
     const SUBMIT_BIO: Option<SubmitBio> = None;
     const REPORT_ZONES: Option<ReportCallback> = if T::HAS_REPORT_ZONES {
@@ -155,10 +155,7 @@ impl<T: mq::Operations> Driver<Requests> for T {
     };
     const IOCTL: Option<Ioctl> = if T::HAS_IOCTL { Some(ioctl::<T>) } else { None };
 
-    fn base(
-        on: TagSetAndDevice<T>,
-        data: impl PinInit<T::QueueData, Error>,
-    ) -> Result<RequestBase<T>> {
+    fn base(on: BuiltOn<T>, data: impl PinInit<T::QueueData, Error>) -> Result<RequestBase<T>> {
         const_assert!(size_of::<DiskData<T>>() <= late_drop::MAX_SIZE);
         let tag_set = on.tag_set;
         let data = KBox::pin_init(tag_set.disk_data(on.dma_device, data), GFP_KERNEL)?;
@@ -167,7 +164,7 @@ impl<T: mq::Operations> Driver<Requests> for T {
 }
 
 /// What a disk with requests is built on, besides its data.
-pub struct TagSetAndDevice<T: mq::Operations> {
+pub struct BuiltOn<T: mq::Operations> {
     pub(super) tag_set: Arc<TagSet<T>>,
     pub(super) dma_device: Option<Arc<DmaDevice>>,
 }
