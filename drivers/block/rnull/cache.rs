@@ -573,7 +573,6 @@ impl WriteCache {
         first: usize,
         block_pages: usize,
     ) -> Result<(), Lack> {
-        // Nothing is moved unless there is memory for all pages that the store has not.
         let mut places = [const { None }; range::MAX_BLOCK_PAGES];
         for (page, place) in (first..first + block_pages).zip(&mut places) {
             let cached = locked.guard.get(pages::index(page)).map(pages::sectors);
@@ -582,28 +581,25 @@ impl WriteCache {
                 *place = reserved.map_err(|_| Lack::StoreMemory(first))?;
             }
         }
+        // The pages that the store had may be gone: who has added them without data, and then found
+        // no memory for the rest of the block, does not hold this lock.
+        let merged = (first..first + block_pages)
+            .zip(&places)
+            .filter(|(_, place)| place.is_none())
+            .filter_map(|(page, _)| Some((page, locked.guard.get(pages::index(page))?)))
+            .filter(|(_, cached)| pages::sectors(cached) != Sectors::NONE);
+        let merged = self.store.merge_all(first, merged);
+        merged.map_err(|_| Lack::StoreMemory(first))?;
+        // Now nothing can fail, so no part of a block stays behind.
         for (page, place) in (first..first + block_pages).zip(places) {
-            let index = pages::index(page);
-            let Some(cached) = locked.guard.get(index) else {
+            let Some(cached) = locked.guard.remove(pages::index(page)) else {
                 continue;
             };
-            match place {
-                Some(place) => {
-                    if let Some(cached) = locked.guard.remove(index) {
-                        place.fill(cached);
-                    }
-                }
-                None => {
-                    // The page that the store had may be gone: who has added it without data, and
-                    // then found no memory for the rest of the block, does not hold this lock.
-                    if pages::sectors(cached) != Sectors::NONE {
-                        let merged = self.store.merge(page, cached);
-                        merged.map_err(|_| Lack::StoreMemory(first))?;
-                    }
-                    drop(locked.guard.remove(index));
-                }
-            }
             add(&locked.share.count, -1);
+            match place {
+                Some(place) => place.fill(cached),
+                None => drop(cached),
+            }
         }
         Ok(())
     }

@@ -599,10 +599,25 @@ impl Store {
         }
     }
 
-    /// Copies the sectors that a page of a cache holds. The cache keeps out readers of the block.
-    pub(crate) fn merge(&self, page: usize, from: &Page) -> Result {
-        let guard = self.lock(page);
-        let page = guard.get(pages::index(page)).ok_or(ENOMEM)?;
-        pages::merge(&guard, page, from)
+    /// Copies the sectors that pages of a cache hold, which are numbered and those of a block, to
+    /// pages that are there. The cache keeps out readers of the block.
+    ///
+    /// # Errors
+    ///
+    /// [`ENOMEM`] if one is not there. In that case nothing is copied.
+    pub(crate) fn merge_all<'p>(
+        &self,
+        first: usize,
+        mut cached: impl Iterator<Item = (usize, &'p Page)> + Clone,
+    ) -> Result {
+        let guard = self.lock(first);
+        let is_missing = |page| guard.get(pages::index(page)).is_none();
+        if cached.clone().any(|(page, _)| is_missing(page)) {
+            return Err(ENOMEM);
+        }
+        cached.try_for_each(|(page, from)| {
+            let page = guard.get(pages::index(page)).ok_or(ENOMEM)?;
+            pages::merge(&guard, page, from)
+        })
     }
 }
