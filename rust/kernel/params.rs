@@ -19,8 +19,8 @@
 //! not show. With strings, checks, modes, and the parsers of C there, this module would not be
 //! needed.
 //!
-//! Loading fails with `EINVAL` if the text is not such a value, `ERANGE` if a number does not fit,
-//! and `ENOSPC` if a string is too long. If a parameter is given twice, the last value is used.
+//! Loading fails with `EINVAL` if the text is not such a value, `ERANGE` if a number does not fit
+//! (`EINVAL` if it has a check), and `ENOSPC` if a string is too long. If a parameter is given twice, the last value is used.
 //! Values do not change after loading, unless the module changes them.
 //!
 //! C header: [`include/linux/moduleparam.h`](srctree/include/linux/moduleparam.h)

@@ -12,8 +12,8 @@
 //!
 //! The header is part of what makes this safe: its `TP_fast_assign` may rely only on what
 //! [`TraceArg`] states of its arguments. That holds for each header in the bindings whose C file
-//! defines `CREATE_RUST_TRACE_POINTS`, since a driver may name any event. In stock, the events of
-//! `rust_sample` and of `rust_binder` take integers, or pointers that are no [`TraceArg`].
+//! defines `CREATE_RUST_TRACE_POINTS`, since a driver may name any event. The others of these, in
+//! `rust_sample` and `rust_binder`, take integers, or pointers that are no [`TraceArg`].
 //!
 //! C header: [`include/linux/tracepoint.h`](srctree/include/linux/tracepoint.h)
 //!

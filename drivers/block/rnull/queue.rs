@@ -243,7 +243,7 @@ fn if_data<C: Context>(
     }
 }
 
-/// The result of a request that a disk without data does not get.
+/// The result of a request that needs data, on a disk that is not blocking and so has none.
 // A function of its own, so that the compiler takes the result of such a disk for a constant.
 #[cold]
 #[inline(never)]

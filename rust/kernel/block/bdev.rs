@@ -49,8 +49,8 @@ impl Access {
 /// A block device that is open: a disk or a partition.
 ///
 /// It is what C's `bdev_file_open_by_path` returns. Meanwhile the device cannot be mounted, or
-/// opened exclusively once more; it can be opened as that of a mounted file system can. Its driver's
-/// module stays loaded. If the disk is removed nevertheless, I/O to it fails.
+/// opened exclusively once more. It can be opened as that of a mounted file system can. Its
+/// driver's module stays loaded. If the disk is removed nevertheless, I/O to it fails.
 ///
 /// It may be dropped in any context. The device is closed a little later, when the clones that were
 /// submitted to it have ended. A leaked one is never closed.

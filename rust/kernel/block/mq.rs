@@ -45,8 +45,8 @@
 //!   cannot return a different one.
 //! * The memory of a [`MappedRequest`] belongs to the device. It is unmapped before the request
 //!   ends, and what that needs is kept where the device cannot change it.
-//! * Ending a request cannot fail. Dropping a handle ends the request with [`BlkStatus::IOERR`], and
-//!   that of a [`RejectedRequest`] does what returning it would do.
+//! * Ending a request cannot fail. Dropping a handle ends the request with [`BlkStatus::IOERR`].
+//!   Dropping a [`RejectedRequest`] does what returning it would do.
 //! * A request that has not ended keeps the data of its disk and of its hardware queue alive. Data
 //!   borrowed through an [`IdleRequest`] is valid for the whole callback, even after the request
 //!   has ended. The disk can be removed as soon as its last request has ended, but the block layer

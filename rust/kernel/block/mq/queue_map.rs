@@ -88,7 +88,7 @@ impl QueueType {
 /// Each count is reduced to the number of possible CPUs, so that each queue serves a CPU. C's kyber
 /// scheduler frees an uninitialized pointer when it leaves a queue that serves none ("sbitmap:
 /// initialize the allocation hint of an empty bitmap"). The counts are invalid if their sum exceeds
-/// 65536 when only `default` is reduced.
+/// 65536, for which only `default` is reduced before.
 ///
 /// # Examples
 ///

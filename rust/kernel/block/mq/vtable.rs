@@ -303,8 +303,8 @@ impl<T: Operations> Vtable<T> {
         // Also revokes the access after a failure, when C has exited the queues that it had
         // initialised.
         shared.reserves.revoke();
-        // The lock of the tables is also taken while disks are frozen, so under it no I/O may be
-        // waited for.
+        // C may have frozen the disks, so no I/O may be waited for, nor with the lock of the tables
+        // held.
         memalloc_noio(|| {
             // SAFETY: As above. C does not use the maps during this call.
             unsafe { shared.maps.apply(set) }
