@@ -74,7 +74,7 @@ __rust_helper void rust_helper_blk_get_usage(struct request_queue *q)
 	percpu_ref_get(&q->q_usage_counter);
 }
 
-/* Counts a flush as well, as the block layer does for a request. */
+/* Counts a flush before the data as well. */
 __rust_helper void rust_helper_bio_account_end(struct bio *bio, unsigned long start)
 {
 	struct block_device *part = bio->bi_bdev;

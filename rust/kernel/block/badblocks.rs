@@ -111,7 +111,7 @@ impl BadBlocks {
     /// - `EINVAL` if the range is empty.
     /// - `ENOSPC` if the range is in the middle of an entry, and the table has no room for the two
     ///   remainders of the entry. Nothing changes then.
-    /// - `EBUSY` if interrupts are disabled, since C would enable them.
+    /// - `EBUSY` if interrupts are disabled, since C would enable them, and a block is bad.
     ///
     /// # Examples
     ///

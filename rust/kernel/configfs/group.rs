@@ -219,7 +219,7 @@ impl DefaultGroups<'_> {
     ///
     /// # Errors
     ///
-    /// `EBUSY` if it was added before, `EEXIST` if a directory of its name was added before,
+    /// `EBUSY` if this was called for it before, `EEXIST` if a directory of its name was added,
     /// `EINVAL` if it would be nested more than [`Self::MOST_LEVELS`] deep.
     ///
     /// # Examples
