@@ -71,6 +71,7 @@ fn make<C: Context>(settings: &Config, node: Option<u32>) -> Result<Arc<TagSet<N
     let options = TagSetOptions {
         queues: counts(settings),
         depth: settings.hw_queue_depth,
+        reserved_tags: 0,
         node,
         timeout: Some(TIMEOUT),
         no_sched: settings.no_sched,

@@ -250,7 +250,6 @@ impl<T: Operations> PassthroughQueue<T> {
     ///
     /// `EDEADLK` in a callback of the block layer or in another context that cannot wait for I/O.
     pub fn request(&self, op: PassthroughOp) -> Result<Passthrough<'_, T>> {
-        late_drop::check_may_wait()?;
         self.alloc(op, 0)
     }
 
@@ -261,9 +260,56 @@ impl<T: Operations> PassthroughQueue<T> {
     /// `EAGAIN` if no tag is free, or if the tag set is frozen, and `EDEADLK` in a context that
     /// cannot sleep.
     pub fn try_request(&self, op: PassthroughOp) -> Result<Passthrough<'_, T>> {
-        // C uses the plug of the task, which must not happen in an interrupt.
-        late_drop::check_may_sleep()?;
         self.alloc(op, bindings::BLK_MQ_REQ_NOWAIT)
+    }
+
+    /// Allocates a request, like [`Self::request`], with one of the tags that
+    /// [`TagSetOptions::reserved_tags`] has reserved.
+    ///
+    /// It is dispatched before others, also before those that the driver has rejected for want of
+    /// something.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the tag set has no such tags; otherwise as [`Self::request`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use kernel::{block::mq::*, prelude::*};
+    ///
+    /// /// Has a device reset. The tags that others have are free when that is done.
+    /// fn reset<T: Operations>(queue: &PassthroughQueue<T>) -> Result {
+    ///     let rq = queue.reserved_request(PassthroughOp::In)?;
+    ///     // The command would be stored in `rq.data()` here.
+    ///     Ok(rq.execute()?.status()?)
+    /// }
+    /// ```
+    ///
+    /// [`TagSetOptions::reserved_tags`]: super::TagSetOptions::reserved_tags
+    pub fn reserved_request(&self, op: PassthroughOp) -> Result<Passthrough<'_, T>> {
+        self.alloc_reserved(op, 0)
+    }
+
+    /// Allocates a request, like [`Self::reserved_request`], without waiting.
+    ///
+    /// # Errors
+    ///
+    /// `EINVAL` if the tag set has no such tags; otherwise as [`Self::try_request`].
+    pub fn try_reserved_request(&self, op: PassthroughOp) -> Result<Passthrough<'_, T>> {
+        self.alloc_reserved(op, bindings::BLK_MQ_REQ_NOWAIT)
+    }
+
+    fn alloc_reserved(
+        &self,
+        op: PassthroughOp,
+        flags: bindings::blk_mq_req_flags_t,
+    ) -> Result<Passthrough<'_, T>> {
+        // C would warn, then wait forever.
+        if !self.tag_set().has_reserved_tags() {
+            return Err(EINVAL);
+        }
+        self.alloc(op, flags | bindings::BLK_MQ_REQ_RESERVED)
     }
 
     fn alloc(
@@ -271,8 +317,8 @@ impl<T: Operations> PassthroughQueue<T> {
         op: PassthroughOp,
         flags: bindings::blk_mq_req_flags_t,
     ) -> Result<Passthrough<'_, T>> {
-        // SAFETY: By the type invariant of `Queue`, which is borrowed for `'_`. The caller is a
-        // task, as checked.
+        // SAFETY: By the type invariant of `Queue`, which is borrowed for `'_`. If `flags` ask for a
+        // reserved tag, there are some, as checked.
         unsafe { Passthrough::alloc(self.queue.queue, op, flags) }
     }
 }
@@ -305,6 +351,7 @@ impl PassthroughOp {
 pub(super) struct OwnedRequest<'q, T: Operations> {
     rq: NonNull<Request<T>>,
     pub(super) buffer: Option<KVVec<u8>>,
+    is_reserved: bool,
     _queue: PhantomData<&'q PassthroughQueue<T>>,
 }
 
@@ -329,7 +376,7 @@ impl<T: Operations> OwnedRequest<'_, T> {
         let rq = self.request().as_raw();
         // SAFETY: By the type invariant, the request is not started, and the queue is not destroyed
         // meanwhile. C does not free the request. It is the caller's again when it has ended.
-        let status = unsafe { bindings::blk_execute_rq(rq, false) };
+        let status = unsafe { bindings::blk_execute_rq(rq, self.is_reserved) };
         // The bio has ended, but some paths leave the pointer to it.
         self.forget_bio();
         // To C, the request is in flight until it is freed, and could time out.
@@ -403,19 +450,29 @@ impl<'q, T: Operations> Passthrough<'q, T> {
     /// The largest number of pages that a buffer can be in: those of one bio.
     const MAX_PAGES: usize = 256;
 
-    /// Allocates a request.
+    /// Allocates a request. Waits for a tag unless `flags` have `BLK_MQ_REQ_NOWAIT`.
+    ///
+    /// # Errors
+    ///
+    /// `EDEADLK` in a context that cannot do so.
     ///
     /// # Safety
     ///
     /// `queue` is that of a [`PassthroughQueue`] or a disk of `T`, of which neither the driver's
-    /// data nor the tag set is dropped for `'q`. The caller is a task that may wait for a tag, or
-    /// passes `BLK_MQ_REQ_NOWAIT`.
+    /// data nor the tag set is dropped for `'q`. If `flags` have `BLK_MQ_REQ_RESERVED`, it is that
+    /// of a [`PassthroughQueue`], and its tag set has reserved tags.
     pub(super) unsafe fn alloc(
         queue: NonNull<bindings::request_queue>,
         op: PassthroughOp,
         flags: bindings::blk_mq_req_flags_t,
     ) -> Result<Self> {
-        // SAFETY: By the safety requirement.
+        if flags & bindings::BLK_MQ_REQ_NOWAIT == 0 {
+            late_drop::check_may_wait()?;
+        } else {
+            // C uses the plug of the task, which must not happen in an interrupt.
+            late_drop::check_may_sleep()?;
+        }
+        // SAFETY: By the safety requirement. The caller is a task that may wait if C does.
         let rq = from_err_ptr(unsafe {
             bindings::blk_mq_alloc_request(queue.as_ptr(), op.as_raw(), flags)
         })?;
@@ -424,6 +481,7 @@ impl<'q, T: Operations> Passthrough<'q, T> {
             rq: OwnedRequest {
                 rq: NonNull::new(Request::cast_from(rq)).ok_or(ENOMEM)?,
                 buffer: None,
+                is_reserved: flags & bindings::BLK_MQ_REQ_RESERVED != 0,
                 _queue: PhantomData,
             },
         })

@@ -199,6 +199,12 @@ impl<T: Operations> TagSet<T> {
         unsafe { (*self.set.inner.get()).queue_depth }
     }
 
+    /// Returns whether [`TagSetOptions::reserved_tags`] is not 0.
+    pub(super) fn has_reserved_tags(&self) -> bool {
+        // SAFETY: By the invariants of `Set`. The field does not change after the allocation.
+        unsafe { (*self.set.inner.get()).reserved_tags > 0 }
+    }
+
     /// Changes the number of hardware queues of all disks that use the tag set. The disks may be in
     /// use.
     ///
@@ -389,6 +395,17 @@ pub struct TagSetOptions {
     pub queues: QueueCounts,
     /// The number of requests of each hardware queue. It must not be zero, and is limited to 10240.
     pub depth: u32,
+    /// How many requests of each hardware queue only [`PassthroughQueue::reserved_request`] and
+    /// [`PassthroughQueue::try_reserved_request`] return. They are part of `depth`, of which one
+    /// must be left, and limited to [`Self::MAX_RESERVED_TAGS`].
+    ///
+    /// A driver reserves tags for commands that end others: for those by which it resets a device
+    /// or aborts a command, if others can hold all tags until that is done. Reserved tags are the
+    /// first ones, from 0 on.
+    ///
+    /// [`PassthroughQueue::reserved_request`]: super::PassthroughQueue::reserved_request
+    /// [`PassthroughQueue::try_reserved_request`]: super::PassthroughQueue::try_reserved_request
+    pub reserved_tags: u32,
     /// The NUMA node to allocate from, which must be online. [`None`] for any node.
     pub node: Option<u32>,
     /// The time after which [`Operations::timeout`] is called for a request, with a resolution of a
@@ -405,6 +422,7 @@ impl Default for TagSetOptions {
         Self {
             queues: QueueCounts::default(),
             depth: 64,
+            reserved_tags: 0,
             node: None,
             timeout: None,
             no_sched: false,
@@ -414,6 +432,10 @@ impl Default for TagSetOptions {
 }
 
 impl TagSetOptions {
+    /// The most tags that can be reserved. C does not check that tags are left where it has fewer
+    /// than `depth`: a crash kernel has 64, and an I/O scheduler 256.
+    pub const MAX_RESERVED_TAGS: u32 = 63;
+
     /// Returns the tag set for C, with `counts` that were validated, and at least `min_maps` maps.
     pub(super) fn as_raw<T: Operations>(
         &self,
@@ -426,6 +448,7 @@ impl TagSetOptions {
             nr_maps: counts.maps().max(min_maps),
             nr_hw_queues: counts.total().ok_or(EINVAL)?,
             queue_depth: self.depth,
+            reserved_tags: self.reserved_tags()?,
             cmd_size: cmd_size::<T>(),
             numa_node: self.node()?,
             timeout: self.jiffies(),
@@ -433,6 +456,14 @@ impl TagSetOptions {
             driver_data: shared.cast_mut().cast(),
             ..pin_init::zeroed()
         })
+    }
+
+    fn reserved_tags(&self) -> Result<c_uint> {
+        // C adds 1, which may overflow.
+        if self.reserved_tags > Self::MAX_RESERVED_TAGS || self.reserved_tags >= self.depth {
+            return Err(EINVAL);
+        }
+        Ok(self.reserved_tags)
     }
 
     fn node(&self) -> Result<c_int> {

@@ -101,6 +101,7 @@ pub(crate) fn tag_set_options(rng: &mut Rng, timeout: Option<Delta>) -> TagSetOp
     let mut options = TagSetOptions {
         queues: queue_counts(rng),
         depth: rng.pick(&[1, 2, 3, 16, 64]),
+        reserved_tags: rng.pick(&[0, 0, 0, 0, 1]),
         node: None,
         timeout,
         no_sched: rng.one_in(2),

@@ -44,6 +44,8 @@ mod suite {
     enum Action {
         /// Ends it with a result.
         End(BlkResult),
+        /// Rejects it so often for want of something, then ends it.
+        Busy(u32),
         /// Rejects it with a status.
         Reject(BlkStatus),
         /// Completes it.
@@ -153,6 +155,13 @@ mod suite {
             let action = rq.data().lock().action;
             if let Action::Reject(status) = action {
                 return Err(rq.reject(status));
+            }
+            if let Action::Busy(left) = action {
+                rq.data().lock().action = match left.checked_sub(1) {
+                    Some(left) => Action::Busy(left),
+                    None => Action::End(Ok(())),
+                };
+                return Err(rq.reject(BlkStatus::RESOURCE));
             }
             let rq = rq.start();
             match action {
@@ -390,6 +399,90 @@ mod suite {
         assert_eq!(queue.try_request(PassthroughOp::In).err(), Some(EAGAIN));
         drop(first);
         assert!(queue.try_request(PassthroughOp::In).is_ok());
+        Ok(())
+    }
+
+    #[test]
+    fn a_reserved_tag_is_had_when_the_others_are_not() -> Result {
+        let options = TagSetOptions {
+            depth: 3,
+            reserved_tags: 1,
+            ..TagSetOptions::default()
+        };
+        let queue = queue(&TagSet::new(options, Ok(()))?)?;
+        let first = queue.try_request(PassthroughOp::In)?;
+        let second = queue.try_request(PassthroughOp::In)?;
+        let mut ordinary = [first.tag(), second.tag()];
+        ordinary.sort_unstable();
+        assert_eq!(ordinary, [1, 2]);
+        assert_eq!(queue.try_request(PassthroughOp::In).err(), Some(EAGAIN));
+        for may_wait in [true, false] {
+            let rq = if may_wait {
+                queue.reserved_request(PassthroughOp::In)?
+            } else {
+                queue.try_reserved_request(PassthroughOp::In)?
+            };
+            assert_eq!(rq.tag(), 0);
+            let another = queue.try_reserved_request(PassthroughOp::In);
+            assert_eq!(another.err(), Some(EAGAIN));
+            *rq.data().lock() = Command::NEW;
+            assert_eq!(rq.execute()?.status(), Ok(()));
+        }
+        // Ordinary tags are not used in their place.
+        let reserved = queue.try_reserved_request(PassthroughOp::In)?;
+        drop((first, second));
+        let another = queue.try_reserved_request(PassthroughOp::In);
+        assert_eq!(another.err(), Some(EAGAIN));
+        drop(reserved);
+        Ok(())
+    }
+
+    #[test]
+    fn a_request_with_a_reserved_tag_is_dispatched_first() -> Result {
+        const REJECTIONS: u32 = 100;
+        let options = TagSetOptions {
+            depth: 2,
+            reserved_tags: 1,
+            ..TagSetOptions::default()
+        };
+        let queue = queue(&TagSet::new(options, Ok(()))?)?;
+        let busy = request(&queue, PassthroughOp::In, Action::Busy(REJECTIONS))?;
+        busy.execute_nowait()?;
+        while queue.queue_data().calls.load(Relaxed) == 0 {
+            fsleep(Delta::from_millis(1));
+        }
+        let rq = queue.reserved_request(PassthroughOp::In)?;
+        *rq.data().lock() = Command::NEW;
+        assert_eq!(rq.execute()?.status(), Ok(()));
+        assert!(queue.queue_data().calls.load(Relaxed) < REJECTIONS);
+        Ok(())
+    }
+
+    #[test]
+    fn a_request_with_a_reserved_tag_times_out() -> Result {
+        let options = TagSetOptions {
+            depth: 2,
+            reserved_tags: 1,
+            ..TagSetOptions::default()
+        };
+        let queue = queue(&TagSet::new(options, Ok(()))?)?;
+        let mut rq = queue.reserved_request(PassthroughOp::In)?;
+        *rq.data().lock() = Command {
+            action: Action::Hang,
+            ..Command::NEW
+        };
+        rq.set_timeout(Delta::from_millis(20));
+        assert_eq!(rq.execute()?.status(), Err(BlkStatus::TIMEOUT));
+        Ok(())
+    }
+
+    #[test]
+    fn without_reserved_tags_there_are_no_such_requests() -> Result {
+        let queue = queue(&tags()?)?;
+        let rq = queue.reserved_request(PassthroughOp::In);
+        assert_eq!(rq.err(), Some(EINVAL));
+        let rq = queue.try_reserved_request(PassthroughOp::In);
+        assert_eq!(rq.err(), Some(EINVAL));
         Ok(())
     }
 

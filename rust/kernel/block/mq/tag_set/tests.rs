@@ -23,6 +23,10 @@ mod suite {
             GFP_ATOMIC,
             __GFP_NOWARN, //
         },
+        block::{
+            gendisk::GenDiskBuilder,
+            Sectors, //
+        },
         cpu::{
             nr_cpu_ids,
             CpuId, //
@@ -459,6 +463,31 @@ mod suite {
         assert_eq!(tags.queue_counts(), QueueCounts::default());
         tags.set_cpu_maps(queues, maps(last, last)?)?;
         assert!(is_rotated(&mapped_queues(&tags, 0, 0)?, last));
+        Ok(())
+    }
+
+    #[test]
+    fn reserved_tags_leave_others() -> Result {
+        let new = |depth, reserved_tags| {
+            let options = TagSetOptions {
+                depth,
+                reserved_tags,
+                ..TagSetOptions::default()
+            };
+            TagSet::<Driver>::new(options, Ok(()))
+        };
+        for (depth, reserved) in [(0, 0), (1, 1), (4, 5), (64, 64), (256, 64), (4, u32::MAX)] {
+            assert_eq!(new(depth, reserved).err(), Some(EINVAL));
+        }
+        for (depth, reserved) in [(1, 0), (2, 1), (64, 63), (256, 63)] {
+            assert_eq!(new(depth, reserved)?.depth(), depth);
+        }
+        // Its scheduler has tags, too.
+        let disk = GenDiskBuilder::new(new(64, 63)?, static_lock_class!())
+            .capacity(Sectors::from_mebibytes(1))
+            .build(c"rust_reserved", Ok(()))?
+            .add()?;
+        drop(disk);
         Ok(())
     }
 
