@@ -89,6 +89,24 @@ pub(crate) const ID: u16 = 0;
 /// The number of entries of each of the two queues.
 pub(crate) const ENTRIES: u16 = 32;
 
+/// The most commands that are aborted at once, whatever the controller allows.
+const MAX_ABORTS: u32 = 5;
+
+/// How many tags are for the commands of the driver itself. Those of users can have all others for
+/// as long as they like.
+///
+/// At the same time there are at most:
+///
+/// * one of the task that holds the lock of the device, and enables the controller or stops it;
+/// * one of the worker that handles events;
+/// * one of those that look for namespaces, or ask for their format, with the lock for that;
+/// * the aborts.
+///
+/// So none of them waits for a tag, or only for a moment: an abort does not count any more when its
+/// tag is about to be freed. When the controller is stopped, all of them end, so a task that enables
+/// it then gets a tag.
+const RESERVED_TAGS: u32 = 3 + MAX_ABORTS;
+
 /// The log page that says which commands there are, and their effects.
 const COMMAND_EFFECTS: u8 = 0x05;
 
@@ -102,8 +120,10 @@ pub(crate) struct Admin;
 pub(crate) struct AdminData {
     link: Arc<Link>,
     pair: Arc<QueuePair<InFlightAdmin>>,
-    /// How many more commands may be aborted at once.
-    aborts: Atomic<i32>,
+    /// How many commands are being aborted.
+    aborts: Atomic<u32>,
+    /// How many may be at once.
+    abort_limit: Atomic<u32>,
     pools: Pools,
 }
 
@@ -111,8 +131,13 @@ impl AdminData {
     /// Lets another command be aborted if `command` has aborted one, and has ended.
     fn ended(&self, command: Option<AdminCommand>) {
         if matches!(command, Some(AdminCommand::Abort { .. })) {
-            self.aborts.add(1, Relaxed);
+            self.forget_abort();
         }
+    }
+
+    /// Counts one abort less.
+    fn forget_abort(&self) {
+        self.aborts.fetch_sub(1, Relaxed);
     }
 }
 
@@ -266,8 +291,8 @@ impl Operations for Admin {
             .is_some_and(|begin| begin.elapsed().as_nanos() < params::admin_timeout().as_nanos());
         let may_wait = match data.link.state() {
             State::Dead => false,
-            // The disks would be dead, for the time that a user chose. It is not waited for without
-            // end, as there may be no request left for the driver's own commands.
+            // The disks would be dead, for the time that a user chose. The controller gets as long
+            // as it has for a command of the driver itself.
             State::Starting => has_time || is_new,
             _ => has_time,
         };
@@ -293,6 +318,7 @@ impl AdminQueue {
         let options = TagSetOptions {
             // One entry is always empty, and one is left for events.
             depth: u32::from(ENTRIES) - 2,
+            reserved_tags: RESERVED_TAGS,
             timeout: Some(params::admin_timeout()),
             no_sched: true,
             ..TagSetOptions::default()
@@ -310,6 +336,7 @@ impl AdminQueue {
             link,
             pair: pair.clone(),
             aborts: Atomic::new(0),
+            abort_limit: Atomic::new(0),
             pools: Pools::new(dev, LISTS, LISTS)?,
         };
         let queue = PassthroughQueue::new(tags, &limits, Some(dma), Ok(data))?;
@@ -337,7 +364,7 @@ impl AdminQueue {
         command: AdminCommand,
         buffer: Option<KVVec<u8>>,
     ) -> Result<(Completion, Option<KVVec<u8>>)> {
-        let mut rq = self.queue.request(PassthroughOp::In)?;
+        let mut rq = self.queue.reserved_request(PassthroughOp::In)?;
         {
             let mut exchange = rq.data().lock();
             *exchange = Exchange {
@@ -354,10 +381,10 @@ impl AdminQueue {
         Ok((completion.ok_or(EIO)?, done.into_buffer()))
     }
 
-    /// Says how many commands may be aborted at once. None is being aborted now.
+    /// Says how many commands the controller can abort at once.
     pub(crate) fn set_abort_limit(&self, limit: u32) {
-        // At most 256.
-        self.queue.queue_data().aborts.store(limit as i32, Relaxed);
+        let limit = limit.min(MAX_ABORTS);
+        self.queue.queue_data().abort_limit.store(limit, Relaxed);
     }
 
     /// Has the command with an identifier in a submission queue aborted. Does not wait.
@@ -367,13 +394,12 @@ impl AdminQueue {
     /// `EAGAIN` if this is not possible before other commands have ended.
     pub(crate) fn abort(&self, queue: u16, cid: u16) -> Result {
         let data = self.queue.queue_data();
-        if data.aborts.fetch_sub(1, Relaxed) <= 0 {
-            data.aborts.add(1, Relaxed);
+        if data.aborts.fetch_add(1, Relaxed) >= data.abort_limit.load(Relaxed) {
+            data.forget_abort();
             return Err(EAGAIN);
         }
-        let rq = self.queue.try_request(PassthroughOp::In).inspect_err(|_| {
-            data.aborts.add(1, Relaxed);
-        })?;
+        let rq = self.queue.try_reserved_request(PassthroughOp::In);
+        let rq = rq.inspect_err(|_| data.forget_abort())?;
         {
             let mut exchange = rq.data().lock();
             *exchange = Exchange {
@@ -382,12 +408,11 @@ impl AdminQueue {
             };
         }
         // If it is executed, its end is counted.
-        rq.execute_nowait().inspect_err(|_| {
-            data.aborts.add(1, Relaxed);
-        })
+        rq.execute_nowait().inspect_err(|_| data.forget_abort())
     }
 
-    /// Returns a request for a command that a user has made, who gives it that time.
+    /// Returns a request for a command that a user has made, who gives it that time. Waits if the
+    /// commands of others have all tags that are not reserved.
     pub(crate) fn request_of_user(
         &self,
         command: UserCommand,

@@ -10,16 +10,18 @@ use kernel::sync::atomic::{
 /// What was tried for a request.
 ///
 /// ```text
-///     31           16 15      14          0
-///     identifier      valid   retries
+///     31           16 15        14       13          0
+///     identifier      aborted   waited   retries
 /// ```
 ///
-/// The identifier is that of the last command that was aborted. Each command has another one, so
-/// what is left here of an earlier command is of no effect.
+/// The identifier is that of the last command that was aborted, or that has waited for others to be
+/// aborted. Each command has another one, so what is left here of an earlier command is of no
+/// effect.
 pub(crate) struct Attempts(Atomic<u32>);
 
-const RETRIES: u32 = 0x7fff;
-const VALID: u32 = 0x8000;
+const RETRIES: u32 = 0x3fff;
+const WAITED: u32 = 0x4000;
+const ABORTED: u32 = 0x8000;
 
 impl Attempts {
     pub(crate) fn new() -> Self {
@@ -53,14 +55,32 @@ impl Attempts {
 
     /// Returns whether the command with an identifier was aborted.
     pub(crate) fn is_aborted(&self, cid: u16) -> bool {
-        let last = self.0.load(Relaxed);
-        last & VALID != 0 && last >> 16 == u32::from(cid)
+        self.has(cid, ABORTED)
+    }
+
+    /// Returns whether the command with an identifier has waited.
+    pub(crate) fn has_waited(&self, cid: u16) -> bool {
+        self.has(cid, WAITED)
     }
 
     /// Remembers that the command with an identifier is aborted, unless it has just completed.
     pub(crate) fn set_aborted(&self, cid: u16) {
+        self.set(cid, ABORTED);
+    }
+
+    /// Remembers that the command with an identifier waits, unless it has just completed.
+    pub(crate) fn set_waited(&self, cid: u16) {
+        self.set(cid, WAITED);
+    }
+
+    fn has(&self, cid: u16, what: u32) -> bool {
         let last = self.0.load(Relaxed);
-        let new = last & RETRIES | VALID | u32::from(cid) << 16;
+        last & what != 0 && last >> 16 == u32::from(cid)
+    }
+
+    fn set(&self, cid: u16, what: u32) {
+        let last = self.0.load(Relaxed);
+        let new = last & RETRIES | what | u32::from(cid) << 16;
         // The retries may be those of another request by now.
         let _ = self.0.cmpxchg(last, new, Relaxed);
     }

@@ -657,8 +657,8 @@ fn turn_away<'q>(rq: IdleRequest<'q, Io>, pair: &QueuePair<InFlightIo>) -> Rejec
     }
 }
 
-/// Has the command of a request aborted, or has the controller abort others first; false if it was
-/// aborted already, which has not helped.
+/// Has the command of a request aborted, or has it wait once for others to be aborted; false if it
+/// was aborted already, which has not helped, or has waited, and cannot be aborted yet.
 fn abort(pair: &QueuePair<InFlightIo>, rq: &TimedOutRequest<'_, Io>) -> bool {
     let Some((queue, cid)) = pair.identify(rq) else {
         // It has ended, or is about to.
@@ -680,7 +680,11 @@ fn abort(pair: &QueuePair<InFlightIo>, rq: &TimedOutRequest<'_, Io>) -> bool {
             }
             true
         }
-        Err(error) => error == EAGAIN,
+        Err(EAGAIN) if !rq.data().has_waited(cid) => {
+            rq.data().set_waited(cid);
+            true
+        }
+        Err(_) => false,
     }
 }
 

@@ -102,7 +102,7 @@ pub(crate) struct Target {
     admin: Arc<AdminQueue>,
     link: Arc<Link>,
     /// Held by a command that excludes I/O. Others wait for it before they have a request, of which
-    /// there are few, and which a reset needs, too.
+    /// there are few.
     #[pin]
     exclusive: Mutex<()>,
     #[pin]
