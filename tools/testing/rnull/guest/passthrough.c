@@ -11,6 +11,8 @@
  *                           has the namespace formatted, which may take as long as that
  *   storm MILLISECONDS SEED BLOCK
  *                           random ones by some threads, with signals, until the disk is gone
+ *   faults COUNT            so many at once that identify the controller, whose memory is the disk
+ *                           itself, from 8 MiB on, so that the driver waits for page faults
  *
  * What is printed of a command is the result of the system call, the result of the command, and a
  * hash of the memory around its data.
@@ -548,6 +550,35 @@ static void storm(const char *path, long length, uint64_t seed)
 	printf("storm: %s\n", done ? "some were done" : "none was done");
 }
 
+/* wait_for_page: memory: the page of the disk to which the answer goes. */
+static void *wait_for_page(void *memory)
+{
+	struct nvme_passthru_cmd command = {
+		.opcode = 6,
+		.addr = (uintptr_t)memory,
+		.data_len = PAGE,
+		.cdw10 = 1,
+	};
+
+	if (ioctl(disk, NVME_IOCTL_ADMIN_CMD, &command) == 0)
+		atomic_fetch_add(&done, 1);
+	return NULL;
+}
+
+static void faults(int count)
+{
+	pthread_t threads[count];
+	char *pages = mmap(NULL, count * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, disk, 8 << 20);
+
+	if (pages == MAP_FAILED)
+		die("mmap: %s", verdict(-1));
+	for (int i = 0; i < count; i++)
+		pthread_create(&threads[i], NULL, wait_for_page, pages + i * PAGE);
+	for (int i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+	printf("faults: %lu were done\n", done);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 4)
@@ -572,6 +603,8 @@ int main(int argc, char **argv)
 	} else if (!strcmp(argv[1], "storm") && argc == 6) {
 		block = atoi(argv[5]);
 		storm(argv[2], atol(argv[3]), strtoull(argv[4], NULL, 0));
+	} else if (!strcmp(argv[1], "faults")) {
+		faults(atoi(argv[3]));
 	} else {
 		die("no such command: %s", argv[1]);
 	}
