@@ -79,6 +79,12 @@ __rust_helper int rust_helper_blk_alloc_tag_set(struct blk_mq_tag_set *set)
 __rust_helper bool
 rust_helper_blk_batch_add(struct request *rq, struct io_comp_batch *batch)
 {
+	/*
+	 * C would clear a reserved tag outside of the bitmap that has the others ("blk-mq: keep
+	 * requests with reserved tags out of batches"). It asks for the other flag itself.
+	 */
+	if (rq->rq_flags & (RQF_SCHED_TAGS | RQF_RESV))
+		return false;
 	return blk_mq_add_to_batch(rq, batch, false, blk_mq_end_request_batch);
 }
 

@@ -459,6 +459,34 @@ mod suite {
     }
 
     #[test]
+    fn a_request_with_a_reserved_tag_ends_with_others() -> Result {
+        let options = TagSetOptions {
+            depth: 2,
+            reserved_tags: 1,
+            ..TagSetOptions::default()
+        };
+        let queue = queue(&TagSet::new(options, Ok(()))?)?;
+        for _ in 0..3 {
+            let mut rq = queue.try_reserved_request(PassthroughOp::In);
+            // The one before has ended soon.
+            for _ in 0..1000 {
+                if rq.is_ok() {
+                    break;
+                }
+                fsleep(Delta::from_millis(1));
+                rq = queue.try_reserved_request(PassthroughOp::In);
+            }
+            let rq = rq?;
+            *rq.data().lock() = Command {
+                action: Action::Batch,
+                ..Command::NEW
+            };
+            rq.execute_nowait()?;
+        }
+        Ok(())
+    }
+
+    #[test]
     fn a_request_with_a_reserved_tag_times_out() -> Result {
         let options = TagSetOptions {
             depth: 2,
