@@ -15,9 +15,12 @@ use super::{
 use crate::{
     bindings,
     prelude::*,
-    sync::atomic::{
-        Atomic,
-        Relaxed, //
+    sync::{
+        atomic::{
+            Atomic,
+            Relaxed, //
+        },
+        barrier, //
     },
 };
 use core::ptr::NonNull;
@@ -81,7 +84,8 @@ impl QuiesceDepth {
     /// that are no longer quiesced. May be called in any context.
     ///
     /// The last change of the depth prevails: each is followed by a call of this function, which
-    /// reads the depth under the lock of each queue.
+    /// reads the depth under the lock of each queue. A queue that has just joined is followed by one
+    /// as well.
     ///
     /// # Safety
     ///
@@ -96,6 +100,9 @@ impl QuiesceDepth {
             depth: self,
             update,
         };
+        // Of a task that has changed the depth and one that has added a queue, one sees what the
+        // other has done.
+        barrier::smp_mb(barrier::Full);
         // SAFETY: By the safety requirement. The function gets its argument.
         unsafe {
             bindings::blk_visit_queues(set, (&raw mut apply).cast(), Some(apply_to::<T>));
