@@ -195,22 +195,26 @@ __rust_helper void rust_helper_blk_requeue(struct request *rq)
 __rust_helper void rust_helper_blk_requeue_after(struct request *rq,
 						 unsigned int msecs)
 {
-	unsigned long expires = jiffies + msecs_to_jiffies(msecs);
+	unsigned long flags, delay = msecs_to_jiffies(msecs);
 	struct request_queue *q = rq->q;
 	struct delayed_work *work = &q->requeue_work;
-	unsigned long flags;
 
 	percpu_ref_get(&q->q_usage_counter);
 	blk_mq_requeue_request(rq, false);
 	/*
 	 * The lock serialises those who set the timer. The work item takes it after it is no
-	 * longer pending, so one that is pending finds the request.
+	 * longer pending, so one that is pending finds the request. C takes no lock to make
+	 * the item pending for requests that are not delayed. These must not wait for the
+	 * timer, so it is set only if the item is not pending, or waits for it.
 	 */
 	spin_lock_irqsave(&q->requeue_lock, flags);
-	if (!delayed_work_pending(work) ||
-	    (timer_pending(&work->timer) &&
-	     time_before(expires, READ_ONCE(work->timer.expires))))
-		blk_mq_delay_kick_requeue_list(q, msecs);
+	if (!delayed_work_pending(work)) {
+		/* If it is pending now, it was made so for others. */
+		if (kblockd_mod_delayed_work_on(WORK_CPU_UNBOUND, work, delay))
+			blk_mq_kick_requeue_list(q);
+	} else if (time_before(jiffies + delay, READ_ONCE(work->timer.expires))) {
+		mod_timer_pending(&work->timer, jiffies + delay);
+	}
 	spin_unlock_irqrestore(&q->requeue_lock, flags);
 	percpu_ref_put(&q->q_usage_counter);
 }
