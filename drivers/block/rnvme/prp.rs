@@ -121,7 +121,7 @@ impl<L: List> Builder<L> {
         Ok(())
     }
 
-    /// Adds a page. That it is the last one is left to the caller.
+    /// Adds a page. The caller says which one is the last.
     fn add_page(&mut self, page: u64) -> Result<(), L::Error> {
         match (self.pages, self.lists) {
             (0, _) => {

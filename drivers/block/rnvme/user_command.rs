@@ -28,7 +28,7 @@ pub(crate) struct UserCommand {
 }
 
 impl UserCommand {
-    /// Returns whether the controller reads the memory of the command, and does not write to it.
+    /// Returns whether the controller reads the memory of the command.
     pub(crate) fn is_write(&self) -> bool {
         self.opcode & 1 != 0
     }

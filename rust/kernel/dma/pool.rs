@@ -275,7 +275,7 @@ pub struct DmaMemory {
     place: NonNull<Place>,
 }
 
-// SAFETY: A block can be used by any thread, and nothing changes a place.
+// SAFETY: A block can be used by any thread, and only what has a `&mut DmaMemory` changes a place.
 unsafe impl Send for DmaMemory {}
 
 // SAFETY: As above.

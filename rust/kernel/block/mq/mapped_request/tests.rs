@@ -37,11 +37,11 @@ use crate::{
 enum Mode {
     /// It transfers the data, then unmaps and ends them.
     Serve,
-    /// That, and it starts them before it maps them.
+    /// The same, but it starts them before it maps them.
     ServeStarted,
-    /// That, and it completes them remotely.
+    /// As `Serve`, but it completes them remotely.
     ServeRemotely,
-    /// That, and it maps a single segment by itself.
+    /// As `Serve`, but it maps a single segment by itself.
     ServeSingle,
     /// It refuses a single segment.
     RefuseSingle,
