@@ -80,7 +80,8 @@ use kernel::{
         vectors::{
             IrqKinds,
             IrqVectors,
-            VectorRequest, //
+            VectorRequest,
+            MAX_VECTORS, //
         },
     },
     prelude::*,
@@ -436,7 +437,7 @@ impl Controller {
         let sets = [write, u32::MAX];
         let request = VectorRequest {
             min: 1,
-            max: 1 + most,
+            max: (1 + most).min(MAX_VECTORS),
             kinds: IrqKinds::All,
             before: 1,
             sets: if write > 0 { &sets } else { &[] },

@@ -246,7 +246,13 @@ impl IoQueues {
                 .min(first.poll)
                 .min(granted.saturating_sub(interrupting)),
         };
-        divide(wanted, granted)
+        match divide(wanted, granted) {
+            // There are fewer vectors now, and polled queues would come in the place of others.
+            counts if counts.default + counts.read < interrupting => {
+                QueueCounts { poll: 0, ..counts }
+            }
+            counts => counts,
+        }
     }
 
     /// Creates a queue pair. Returns false if the controller refuses that.

@@ -41,7 +41,7 @@ use crate::{
 pub const MAX_SETS: usize = bindings::IRQ_AFFINITY_MAX_SETS as usize;
 
 /// The most vectors that a device can have.
-const MAX_VECTORS: u32 = 2048;
+pub const MAX_VECTORS: u32 = 2048;
 
 /// The kinds of interrupts that [`IrqVectors`] may consist of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
