@@ -94,7 +94,8 @@ pub(crate) fn disk_limits(
             .map_or(MAX_DEALLOCATE_RANGES, u16::from),
         discard_granularity: found.preferred_discard.unwrap_or(block).max(block),
         max_write_zeroes_sectors: only_if(
-            optional.write_zeroes,
+            // No command is for less than a block.
+            optional.write_zeroes && limits.write_zeroes.is_none_or(|bytes| bytes >= block),
             write_zeroes.map_or(max_transfer, |most| most.min(max_write_zeroes)),
         ),
         atomic_write_hw_max: atomic.map_or(0, |atomic| atomic.max),
