@@ -103,8 +103,8 @@ const MAX_ABORTS: u32 = 5;
 /// * the aborts.
 ///
 /// So none of them waits for a tag, or only for a moment: an abort does not count any more when its
-/// tag is about to be freed. When the controller is stopped, all of them end, so a task that enables
-/// it then gets a tag.
+/// tag is about to be freed. When the controller is stopped, all of them end, so a task that
+/// enables it then gets a tag.
 const RESERVED_TAGS: u32 = 3 + MAX_ABORTS;
 
 /// The log page that says which commands there are, and their effects.

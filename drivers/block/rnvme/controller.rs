@@ -117,7 +117,7 @@ pub(crate) struct Controller {
     dma: Arc<DmaDevice>,
     /// There while the controller is enabled.
     vectors: Option<Arc<IrqVectors>>,
-    /// How many I/O queues there can be, if the controller has granted fewer than there are CPUs.
+    /// How many I/O queues there can be, if the controller has granted fewer than vectors.
     queues: Option<QueueCounts>,
     abilities: Option<Abilities>,
     shutdown_timeout: u32,

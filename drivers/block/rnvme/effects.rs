@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 
-//! Who may send which command, by its effects as the controller's log tells them.
+//! The effects of commands, which the controller's log tells of, as far as they matter for users.
+//!
+//! They say in part who may send which command.
 //!
 //! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 

@@ -411,7 +411,7 @@ fn put<'q>(
     Ok(())
 }
 
-/// Does that for a command that has no memory.
+/// Puts a command that has no memory into the queue.
 #[inline(always)]
 fn put_without_memory<'q>(
     rq: IdleRequest<'q, Io>,
@@ -429,8 +429,8 @@ fn put_without_memory<'q>(
     Ok(())
 }
 
-/// Does that for a write that must be atomic. The controller has no command of its own for that,
-/// and executes any other write as it likes.
+/// Puts a write that must be atomic into the queue. The controller has no command of its own for
+/// that, and executes any other write as it likes.
 #[cold]
 #[inline(never)]
 fn put_atomic<'q>(
@@ -452,7 +452,7 @@ fn put_atomic<'q>(
     put_with_list(rq, submission, command, hw, guard)
 }
 
-/// Does that for a request to write zeros.
+/// Puts the command for a request to write zeros into the queue.
 #[inline(never)]
 fn put_write_zeroes<'q>(
     rq: IdleRequest<'q, Io>,
@@ -466,7 +466,7 @@ fn put_write_zeroes<'q>(
     put_without_memory(rq, submission, command, hw)
 }
 
-/// Does that for memory that has several ranges, or is not known to need no list.
+/// Puts a command into the queue whose memory has several ranges, or may need a list.
 #[inline(never)]
 fn put_with_list<'q>(
     rq: IdleRequest<'q, Io>,

@@ -33,7 +33,7 @@ use kernel::{
     prelude::*, //
 };
 
-/// The number of words of a short list, which describes up to 132 KiB by pages.
+/// The number of words of a short list, which is enough for 128 KiB in pages.
 const SHORT_WORDS: usize = 32;
 
 /// The number of words of a page.

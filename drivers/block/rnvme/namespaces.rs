@@ -358,7 +358,7 @@ impl Namespaces {
         self.ask_anyway(what)
     }
 
-    /// Does that also for a controller that is about to be stopped.
+    /// Asks also a controller that is about to be stopped.
     fn ask_anyway(&self, what: Identify) -> Result<Option<KVVec<u8>>> {
         let (completion, answer) = self.source.admin.identify(what)?;
         if !completion.status().is_success() {
@@ -392,7 +392,7 @@ impl Namespaces {
         Ok(())
     }
 
-    /// Does that, but leaves it to the caller to drop the disks that are gone, and then to make
+    /// Updates the disks, but leaves it to the caller to drop those that are gone, and then to make
     /// those that replace some.
     fn update_once(&self, gone: &mut KVec<Entry>) -> Result {
         let _changes = self.changes.lock();

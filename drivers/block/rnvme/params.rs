@@ -20,7 +20,7 @@ module_params! {
     io_timeout: uint = 30, "Timeout of an I/O command in seconds. Default: 30";
     admin_timeout: uint = 60, "Timeout of an admin command in seconds. Default: 60";
     shutdown_timeout: uint = 5,
-        "Timeout of a shutdown in seconds, if the controller does not say. Default: 5";
+        "Timeout of a shutdown in seconds, if the controller does not ask for more. Default: 5";
     max_retries: uint = 5, "How often a command is sent again that has failed. Default: 5";
 }
 

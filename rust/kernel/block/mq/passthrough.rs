@@ -317,8 +317,8 @@ impl<T: Operations> PassthroughQueue<T> {
         op: PassthroughOp,
         flags: bindings::blk_mq_req_flags_t,
     ) -> Result<Passthrough<'_, T>> {
-        // SAFETY: By the type invariant of `Queue`, which is borrowed for `'_`. If `flags` ask for a
-        // reserved tag, there are some, as checked.
+        // SAFETY: By the type invariant of `Queue`, which is borrowed for `'_`. If `flags` ask for
+        // a reserved tag, there are some, as checked.
         unsafe { Passthrough::alloc(self.queue.queue, op, flags) }
     }
 }

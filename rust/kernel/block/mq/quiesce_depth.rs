@@ -84,8 +84,7 @@ impl QuiesceDepth {
     /// that are no longer quiesced. May be called in any context.
     ///
     /// The last change of the depth prevails: each is followed by a call of this function, which
-    /// reads the depth under the lock of each queue. A queue that has just joined is followed by one
-    /// as well.
+    /// reads the depth under the lock of each queue. So is the joining of a queue.
     ///
     /// # Safety
     ///
