@@ -79,12 +79,6 @@ __rust_helper int rust_helper_blk_alloc_tag_set(struct blk_mq_tag_set *set)
 __rust_helper bool
 rust_helper_blk_batch_add(struct request *rq, struct io_comp_batch *batch)
 {
-	/*
-	 * C would clear a reserved tag outside of the bitmap that has the others ("blk-mq: keep
-	 * requests with reserved tags out of batches"). It asks for the other flag itself.
-	 */
-	if (rq->rq_flags & (RQF_SCHED_TAGS | RQF_RESV))
-		return false;
 	return blk_mq_add_to_batch(rq, batch, false, blk_mq_end_request_batch);
 }
 
@@ -217,6 +211,24 @@ __rust_helper void rust_helper_blk_requeue_after(struct request *rq,
 	}
 	spin_unlock_irqrestore(&q->requeue_lock, flags);
 	percpu_ref_put(&q->q_usage_counter);
+}
+
+/*
+ * In a batch, C would clear a reserved tag outside of the bitmap that has the others
+ * ("blk-mq: keep requests with reserved tags out of batches").
+ */
+__rust_helper enum rq_end_io_ret
+rust_helper_blk_free_at_end(struct request *rq, blk_status_t status,
+			    const struct io_comp_batch *batch)
+{
+	blk_mq_free_request(rq);
+	return RQ_END_IO_NONE;
+}
+
+__rust_helper void rust_helper_blk_execute_nowait(struct request *rq)
+{
+	rq->end_io = rust_helper_blk_free_at_end;
+	blk_execute_rq_nowait(rq, true);
 }
 
 /*

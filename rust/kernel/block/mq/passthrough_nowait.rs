@@ -74,10 +74,10 @@ impl<T: Operations> Passthrough<'_, T> {
         // being flushed.
         //
         // SAFETY: By the type invariant of `OwnedRequest`, the request is not started, and has no
-        // bio, as there is no buffer. It is not used again, and has no `end_io`, so C frees it when
-        // it has ended. Until then the queue is not destroyed: its drop waits for that. The use
-        // that was added keeps the hardware queues until this returns.
-        unsafe { bindings::blk_execute_rq_nowait(rq, true) };
+        // bio, as there is no buffer. It is not used again, and is freed when it has ended. Until
+        // then the queue is not destroyed: its drop waits for that. The use that was added keeps
+        // the hardware queues until this returns.
+        unsafe { bindings::blk_execute_nowait(rq) };
         // SAFETY: The queue was valid above, and is not destroyed while this has its use.
         unsafe { bindings::blk_unuse_queue(queue) };
         Ok(())
