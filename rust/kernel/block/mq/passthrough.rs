@@ -286,7 +286,7 @@ impl<T: Operations> PassthroughQueue<T> {
     /// }
     /// ```
     ///
-    /// [`TagSetOptions::reserved_tags`]: super::TagSetOptions::reserved_tags
+    /// [`TagSetOptions::reserved_tags`]: field@super::TagSetOptions::reserved_tags
     pub fn reserved_request(&self, op: PassthroughOp) -> Result<Passthrough<'_, T>> {
         self.alloc_reserved(op, 0)
     }
