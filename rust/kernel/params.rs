@@ -20,8 +20,9 @@
 //! needed.
 //!
 //! Loading fails with `EINVAL` if the text is not such a value, `ERANGE` if a number does not fit
-//! (`EINVAL` if it has a check), and `ENOSPC` if a string is too long. If a parameter is given twice, the last value is used.
-//! Values do not change after loading, unless the module changes them.
+//! (`EINVAL` if it has a check), and `ENOSPC` if a string is too long. If a parameter is given
+//! twice, the last value is used. Values do not change after loading, unless the module changes
+//! them.
 //!
 //! C header: [`include/linux/moduleparam.h`](srctree/include/linux/moduleparam.h)
 

@@ -56,10 +56,11 @@ pub(crate) struct Defaults {
 /// # Locking
 ///
 /// `state` is the outermost lock of the driver. Adding a disk under it takes `Registry::disks` and
-/// `SharedTags::tags`, one after the other. The I/O path takes none of these, but `Throttle::bucket`
-/// and `PollList::requests`, neither of them inside another. On a zoned disk, it takes the lock of
-/// one zone, and inside it `Zones::limits`. So does a change of a zone's condition, under `state`.
-/// Inside of these come the locks of shards: one of a cache, and inside it one of the store.
+/// `SharedTags::tags`, one after the other. The I/O path takes none of these, but
+/// `Throttle::bucket` and `PollList::requests`, neither of them inside another. On a zoned disk, it
+/// takes the lock of one zone, and inside it `Zones::limits`. So does a change of a zone's
+/// condition, under `state`. Inside of these come the locks of shards: one of a cache, and inside
+/// it one of the store.
 #[pin_data]
 pub(crate) struct Device {
     registry: Arc<Registry>,
