@@ -262,7 +262,8 @@ impl<I: 'static, T: Driver<I>> GenDiskBuilder<T, I> {
     /// invalid, `ENOMEM` if out of memory or a hardware queue could not be initialised, `EAGAIN`
     /// while the parameters of the module are being parsed, `ENOTSUPP` in a module for a kernel
     /// without sysfs or Tasks RCU, `EDEADLK` in a callback of the block layer or in another context
-    /// that cannot wait for I/O, or with the error of the initialiser.
+    /// that cannot wait for I/O, `EBUSY` if the tag set has reserved tags and a queue or disk
+    /// already, or with the error of the initialiser.
     pub fn build(
         mut self,
         name: &CStr,

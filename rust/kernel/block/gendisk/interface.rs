@@ -229,6 +229,7 @@ unsafe impl<T: mq::Operations> Base for RequestBase<T> {
     ) -> Result<NonNull<bindings::gendisk>> {
         let mut limits = limits.as_raw();
         let disk = self.tag_set.with_fixed_queues(|set| {
+            self.tag_set.check_reserved_tags()?;
             // SAFETY: The tag set is valid, and so are the limits. By the safety requirement, the
             // tag set and the data outlive the disk. The lock class is static.
             from_err_ptr(unsafe {

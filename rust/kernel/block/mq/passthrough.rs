@@ -50,7 +50,8 @@ use core::{
 /// operation [`Op::DriverIn`] or [`Op::DriverOut`], and with a tag and a timeout. What it asks for
 /// is in the driver's data of the request.
 ///
-/// A tag set can have several such queues, and disks at the same time, which then share its tags.
+/// A tag set without reserved tags can have several such queues, and disks at the same time, which
+/// then share its tags.
 ///
 /// Dropping it waits until its requests have been freed. It may be dropped in any context: where
 /// the caller cannot wait, a work item drops it a little later. A module that leaks it is never
@@ -140,6 +141,7 @@ impl<T: Operations> Queue<T> {
     ) -> Result<Self> {
         let mut limits = limits.as_raw();
         let queue = tag_set.with_fixed_queues(|set| {
+            tag_set.check_reserved_tags()?;
             // SAFETY: The tag set is valid, and so are the limits. The tag set and the data are
             // dropped after the queue was destroyed.
             from_err_ptr(unsafe {
@@ -209,7 +211,7 @@ impl<T: Operations> PassthroughQueue<T> {
     /// `EINVAL` if the limits are invalid, `ENOMEM` if out of memory, `EDEADLK` in a callback of
     /// the block layer or in another context that cannot wait for I/O, `EAGAIN` while the
     /// parameters of the module are being parsed, `ENOTSUPP` in a module for a kernel without sysfs
-    /// or Tasks RCU, or an error of `data`.
+    /// or Tasks RCU, `EBUSY` if the tag set has reserved tags and a queue, or an error of `data`.
     pub fn new(
         tags: Arc<TagSet<T>>,
         limits: &QueueLimits,
@@ -244,7 +246,8 @@ impl<T: Operations> PassthroughQueue<T> {
     /// Allocates a request, which belongs to a hardware queue of the current CPU, of the type
     /// [`QueueType::Default`](super::QueueType::Default).
     ///
-    /// Waits until a tag is free, and while the tag set is frozen.
+    /// Waits until a tag is free, and while the tag set is frozen. C wakes a task only after an
+    /// eighth of the tags were freed, or eight of them, so the wait may go on while a few are free.
     ///
     /// # Errors
     ///
@@ -266,8 +269,9 @@ impl<T: Operations> PassthroughQueue<T> {
     /// Allocates a request, like [`Self::request`], with one of the tags that
     /// [`TagSetOptions::reserved_tags`] has reserved.
     ///
-    /// It is dispatched before others, also before those that the driver has rejected for want of
-    /// something.
+    /// It is dispatched before those that wait for that, also before those that the driver has
+    /// rejected for want of something. One that is requeued later, or is executed while this one is
+    /// rejected, may come before it. So a driver must not reject others until this one has run.
     ///
     /// # Errors
     ///

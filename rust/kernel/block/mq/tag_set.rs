@@ -42,6 +42,7 @@ use crate::{
     },
     types::Opaque, //
 };
+use core::ptr;
 
 /// The name of the lock class of all tag sets. Lockdep requires that it has a single address, and a
 /// name in generic code would have one in each module that uses it.
@@ -203,6 +204,25 @@ impl<T: Operations> TagSet<T> {
     pub(super) fn has_reserved_tags(&self) -> bool {
         // SAFETY: By the invariants of `Set`. The field does not change after the allocation.
         unsafe { (*self.set.inner.get()).reserved_tags > 0 }
+    }
+
+    /// Returns `EBUSY` if there are reserved tags and a queue, which would have to share them. Called
+    /// in [`Self::with_fixed_queues`], since queues are only added there.
+    ///
+    /// A queue that shares tags may have no more than a fair share of them. To C, requests with
+    /// reserved tags count as well, but when one is freed, nobody is woken who waits for another
+    /// tag.
+    pub(crate) fn check_reserved_tags(&self) -> Result {
+        // SAFETY: By the invariants of `Set`.
+        let queues = unsafe { &raw const (*self.set.inner.get()).tag_list };
+        // SAFETY: As above.
+        let first = unsafe { &raw const (*queues).next };
+        // SAFETY: The field is valid. A disk may be removed concurrently, so it is read once.
+        let first = unsafe { first.read_volatile() };
+        if self.has_reserved_tags() && !ptr::eq(first, queues) {
+            return Err(EBUSY);
+        }
+        Ok(())
     }
 
     /// Changes the number of hardware queues of all disks that use the tag set. The disks may be in
@@ -397,7 +417,8 @@ pub struct TagSetOptions {
     pub depth: u32,
     /// How many requests of each hardware queue only [`PassthroughQueue::reserved_request`] and
     /// [`PassthroughQueue::try_reserved_request`] return. They are part of `depth`, of which one
-    /// must be left, and limited to [`Self::MAX_RESERVED_TAGS`].
+    /// must be left, and limited to [`Self::MAX_RESERVED_TAGS`]. A tag set that has such tags has
+    /// only one queue or disk at a time.
     ///
     /// A driver reserves tags for commands that end others: for those by which it resets a device
     /// or aborts a command, if others can hold all tags until that is done. Reserved tags are the

@@ -204,6 +204,16 @@ mod suite {
         TagSet::new(TagSetOptions::default(), Ok(()))
     }
 
+    /// Tags of which one is reserved.
+    fn reserved_tags(depth: u32) -> Result<Arc<TagSet<Driver>>> {
+        let options = TagSetOptions {
+            depth,
+            reserved_tags: 1,
+            ..TagSetOptions::default()
+        };
+        TagSet::new(options, Ok(()))
+    }
+
     /// A queue whose buffers need an alignment of 4 bytes.
     fn queue(tags: &Arc<TagSet<Driver>>) -> Result<PassthroughQueue<Driver>> {
         let limits = QueueLimits {
@@ -404,12 +414,7 @@ mod suite {
 
     #[test]
     fn a_reserved_tag_is_had_when_the_others_are_not() -> Result {
-        let options = TagSetOptions {
-            depth: 3,
-            reserved_tags: 1,
-            ..TagSetOptions::default()
-        };
-        let queue = queue(&TagSet::new(options, Ok(()))?)?;
+        let queue = queue(&reserved_tags(3)?)?;
         let first = queue.try_request(PassthroughOp::In)?;
         let second = queue.try_request(PassthroughOp::In)?;
         let mut ordinary = [first.tag(), second.tag()];
@@ -440,12 +445,7 @@ mod suite {
     #[test]
     fn a_request_with_a_reserved_tag_is_dispatched_first() -> Result {
         const REJECTIONS: u32 = 100;
-        let options = TagSetOptions {
-            depth: 2,
-            reserved_tags: 1,
-            ..TagSetOptions::default()
-        };
-        let queue = queue(&TagSet::new(options, Ok(()))?)?;
+        let queue = queue(&reserved_tags(2)?)?;
         let busy = request(&queue, PassthroughOp::In, Action::Busy(REJECTIONS))?;
         busy.execute_nowait()?;
         while queue.queue_data().calls.load(Relaxed) == 0 {
@@ -460,12 +460,7 @@ mod suite {
 
     #[test]
     fn a_request_with_a_reserved_tag_ends_with_others() -> Result {
-        let options = TagSetOptions {
-            depth: 2,
-            reserved_tags: 1,
-            ..TagSetOptions::default()
-        };
-        let queue = queue(&TagSet::new(options, Ok(()))?)?;
+        let queue = queue(&reserved_tags(2)?)?;
         for _ in 0..3 {
             let mut rq = queue.try_reserved_request(PassthroughOp::In);
             // The one before has ended soon.
@@ -488,12 +483,7 @@ mod suite {
 
     #[test]
     fn a_request_with_a_reserved_tag_times_out() -> Result {
-        let options = TagSetOptions {
-            depth: 2,
-            reserved_tags: 1,
-            ..TagSetOptions::default()
-        };
-        let queue = queue(&TagSet::new(options, Ok(()))?)?;
+        let queue = queue(&reserved_tags(2)?)?;
         let mut rq = queue.reserved_request(PassthroughOp::In)?;
         *rq.data().lock() = Command {
             action: Action::Hang,
@@ -501,6 +491,23 @@ mod suite {
         };
         rq.set_timeout(Delta::from_millis(20));
         assert_eq!(rq.execute()?.status(), Err(BlkStatus::TIMEOUT));
+        Ok(())
+    }
+
+    #[test]
+    fn reserved_tags_are_those_of_one_queue() -> Result {
+        let tags = reserved_tags(3)?;
+        let first = queue(&tags)?;
+        assert_eq!(queue(&tags).err(), Some(EBUSY));
+        let disk = GenDiskBuilder::new(tags.clone(), static_lock_class!())
+            .build(c"rust_reserved", calls());
+        assert_eq!(disk.err(), Some(EBUSY));
+        drop(first);
+        let disk = GenDiskBuilder::new(tags.clone(), static_lock_class!())
+            .build(c"rust_reserved", calls())?;
+        assert_eq!(queue(&tags).err(), Some(EBUSY));
+        drop(disk);
+        drop(queue(&tags)?);
         Ok(())
     }
 
