@@ -232,11 +232,11 @@ impl Operations for Admin {
     type RequestData = SpinLockIrq<Exchange>;
     type Timer = NoTimer;
 
-    fn init_hw_queue(_: &AdminData, _: &(), _index: u32) -> impl PinInit<(), Error> {
+    fn init_hw_queue(_: &AdminData, (): &(), _index: u32) -> impl PinInit<(), Error> {
         Ok(())
     }
 
-    fn init_request(_: &()) -> impl PinInit<SpinLockIrq<Exchange>> {
+    fn init_request((): &()) -> impl PinInit<SpinLockIrq<Exchange>> {
         /// The name of the lock class.
         static NAME: &CStr = c"rnvme_admin_request";
         SpinLockIrq::new(Exchange::default(), NAME, static_lock_class!())

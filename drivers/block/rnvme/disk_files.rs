@@ -53,7 +53,7 @@ pub(crate) fn worldwide_name(
     nsid: u32,
     ids: &Identifiers,
 ) -> Result<CString> {
-    let name = match ids {
+    match ids {
         Identifiers {
             uuid: Some(uuid), ..
         } => CString::try_from_fmt(format_args!("uuid.{}", Uuid(*uuid))),
@@ -71,8 +71,7 @@ pub(crate) fn worldwide_name(
                 "nvme.{vendor:04x}-{serial}-{model}-{nsid:08x}"
             ))
         }
-    };
-    Ok(name?)
+    }
 }
 
 /// The files.

@@ -131,7 +131,7 @@ impl RootGroup {
     }
 
     fn leaks(&self, page: &mut Page<'_>) -> Result {
-        writeln!(page, "{}", self.controller.scenario()?.leaks() as u8)
+        writeln!(page, "{}", u8::from(self.controller.scenario()?.leaks()))
     }
 
     fn leak(&self, text: &Text) -> Result {

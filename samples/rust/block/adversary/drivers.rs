@@ -191,7 +191,7 @@ impl Variant for Bare {
         Ok(())
     }
 
-    fn push_delayed(_: &(), rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
+    fn push_delayed((): &(), rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
         Err(rq)
     }
 
@@ -226,7 +226,7 @@ impl Variant for Polled {
         Ok(())
     }
 
-    fn push_delayed(_: &(), rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
+    fn push_delayed((): &(), rq: StartedRequest<Self>) -> Result<(), StartedRequest<Self>> {
         Err(rq)
     }
 

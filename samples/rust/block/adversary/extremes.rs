@@ -207,7 +207,7 @@ pub(crate) fn disk_name(rng: &mut Rng, any: bool, step: u64, number: u32) -> Res
         2 => c"adv/below/others",
         3 => c"adv_with_a_name_that_is_longer_than_any_other",
         4 => c"adv\xff\x01 %s\n",
-        _ => return Ok(CString::try_from_fmt(fmt!("adv{step}_{number}"))?),
+        _ => return CString::try_from_fmt(fmt!("adv{step}_{number}")),
     };
     Ok(CString::try_from(odd)?)
 }

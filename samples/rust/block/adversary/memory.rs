@@ -186,9 +186,7 @@ fn use_count<const BITS: u32>(count: &SeqCount<BITS>, rng: &mut Rng) {
         6 => {
             // Writes that end in the order in which they have begun, or never.
             let (first, second) = (count.begin_write(&()), count.begin_write(&()));
-            if data & 1 == 0 {
-                forget(first);
-            } else {
+            if data & 1 != 0 {
                 first.end(data);
             }
             second.end(!data);
