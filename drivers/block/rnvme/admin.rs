@@ -300,7 +300,8 @@ impl Operations for Admin {
             return rq.reset_timer();
         }
         // To abort such a command does not help: it may be the one that aborts.
-        data.link.timed_out(|| data.pair.contains(&rq), || false);
+        data.link
+            .timed_out(|| data.pair.identify(&rq), |_, _| false);
         // It has ended, or is about to.
         rq.reset_timer()
     }

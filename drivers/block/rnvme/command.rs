@@ -12,6 +12,7 @@ use super::{
     queue_entry::SqEntry,
     user_command::UserCommand, //
 };
+use core::fmt;
 
 /// Returns the entry of a command.
 ///
@@ -51,6 +52,18 @@ pub(crate) enum Identify {
     Descriptors(u32),
     /// The limits of commands of the NVM command set.
     NvmLimits,
+}
+
+impl fmt::Display for Identify {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Namespace(nsid) => write!(f, "Namespace {nsid}"),
+            Self::Controller => f.write_str("Controller"),
+            Self::ActiveList(nsid) => write!(f, "Active Namespace List after {nsid}"),
+            Self::Descriptors(nsid) => write!(f, "Namespace Descriptors {nsid}"),
+            Self::NvmLimits => f.write_str("I/O Command Set specific Controller"),
+        }
+    }
 }
 
 /// A queue to be created.

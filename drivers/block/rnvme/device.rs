@@ -74,6 +74,7 @@ impl Driver for Nvme {
         let controller = move || {
             // A user may give any device to the driver.
             if dev.pci_class() != Class::STORAGE_EXPRESS {
+                dev_err!(dev, "not supported: this is no NVMe controller\n");
                 return Err(ENODEV);
             }
             let (vendor, device) = (dev.vendor_id().as_raw(), dev.device_id());

@@ -32,7 +32,7 @@ impl fmt::Display for Hex<'_> {
 }
 
 /// An identifier of 128 bits, in five groups.
-struct Uuid([u8; 16]);
+pub(crate) struct Uuid(pub(crate) [u8; 16]);
 
 impl fmt::Display for Uuid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

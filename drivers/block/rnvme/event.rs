@@ -4,6 +4,8 @@
 //!
 //! Pure: imports nothing of the kernel, so it can be compiled and tested without one.
 
+use core::fmt;
+
 /// Returns the events to ask for, as the value of the feature Asynchronous Event Configuration,
 /// from the field OAES: that the health is critical, which each controller may report; that
 /// namespaces have changed; and that the activation of firmware begins.
@@ -52,6 +54,19 @@ impl Event {
             (kind, _) => EventKind::Other(kind, info),
         };
         Self { kind, log_page }
+    }
+}
+
+impl fmt::Display for EventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PersistentError => f.write_str("error that persists"),
+            Self::Error(info) => write!(f, "error, status {info}"),
+            Self::Health(info) => write!(f, "health, status {info}"),
+            Self::NamespacesChanged => f.write_str("namespaces have changed"),
+            Self::FirmwareActivation => f.write_str("firmware is being activated"),
+            Self::Other(kind, info) => write!(f, "type {kind}, status {info}"),
+        }
     }
 }
 

@@ -179,12 +179,10 @@ impl Events {
     fn handle(&self, event: Event) {
         if self.link.may_log() {
             let dev = self.link.registers.device();
-            match event.kind {
-                EventKind::NamespacesChanged => dev_info!(dev, "event: namespaces have changed\n"),
-                EventKind::FirmwareActivation => {
-                    dev_warn!(dev, "event: firmware is being activated\n")
-                }
-                kind => dev_warn!(dev, "event: {kind:?}, log page {:#x}\n", event.log_page),
+            match (event.kind, format_args!("event: {}", event.kind)) {
+                (EventKind::NamespacesChanged, text) => dev_info!(dev, "{text}\n"),
+                (EventKind::FirmwareActivation, text) => dev_warn!(dev, "{text}\n"),
+                (_, text) => dev_warn!(dev, "{text}, log page {:#x}\n", event.log_page),
             }
         }
         if let Some(bytes) = event.kind.clear_by_reading() {

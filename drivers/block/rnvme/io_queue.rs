@@ -659,11 +659,7 @@ fn turn_away<'q>(rq: IdleRequest<'q, Io>, pair: &QueuePair<InFlightIo>) -> Rejec
 
 /// Has the command of a request aborted, or has it wait once for others to be aborted; false if it
 /// was aborted already, which has not helped, or has waited, and cannot be aborted yet.
-fn abort(pair: &QueuePair<InFlightIo>, rq: &TimedOutRequest<'_, Io>) -> bool {
-    let Some((queue, cid)) = pair.identify(rq) else {
-        // It has ended, or is about to.
-        return true;
-    };
+fn abort(rq: &TimedOutRequest<'_, Io>, queue: u16, cid: u16) -> bool {
     if rq.data().is_aborted(cid) {
         return false;
     }
@@ -773,7 +769,7 @@ impl Operations for Io {
         if link.state() != State::Dead && rq.data().user.lock().left.begin_next() {
             return rq.reset_timer();
         }
-        link.timed_out(|| pair.contains(&rq), || abort(pair, &rq));
+        link.timed_out(|| pair.identify(&rq), |queue, cid| abort(&rq, queue, cid));
         // It has ended, or is about to.
         rq.reset_timer()
     }

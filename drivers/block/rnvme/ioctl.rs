@@ -279,7 +279,7 @@ impl Target {
         if aftermath.tell {
             dev_info!(
                 self.link.registers.device(),
-                "the capabilities may have changed, with effect after a reset\n"
+                "a command may have changed what the controller can do; reset it to use that\n"
             );
         }
         if let (true, Some(namespaces)) = (aftermath.scan, namespaces) {

@@ -223,26 +223,34 @@ impl Link {
     /// Has a command aborted that the controller does not answer in time, or stops the controller,
     /// and has it reset.
     ///
-    /// `is_in_flight` says whether the controller still has the command: another command may have
-    /// had it reset meanwhile. `abort` has it aborted, and returns false if that is not possible,
-    /// or has not helped.
+    /// `identify` returns the number of the queue and the identifier of the command, if the
+    /// controller still has that: another command may have had it reset meanwhile. `abort` has the
+    /// command aborted, and returns false if that is not possible, or has not helped.
     ///
     /// If a task that holds the lock of the device may be waiting for the command, the command
     /// fails instead: a reset would wait for that lock.
     pub(crate) fn timed_out(
         &self,
-        is_in_flight: impl FnOnce() -> bool,
-        abort: impl FnOnce() -> bool,
+        identify: impl FnOnce() -> Option<(u16, u16)>,
+        abort: impl FnOnce(u16, u16) -> bool,
     ) {
         let mut inner = self.inner.lock();
-        if !is_in_flight() {
+        let Some((queue, cid)) = identify() else {
             return;
-        }
+        };
         let is_alive = self.registers.check_alive().is_ok();
-        if inner.state == State::Live && is_alive && abort() {
+        if inner.state == State::Live && is_alive && abort(queue, cid) {
             return;
         }
-        dev_err!(self.registers.device(), "a command timed out\n");
+        let what = match inner.state {
+            State::Live => "the controller is reset",
+            State::Resetting => "the controller is being reset already",
+            State::Starting | State::Dead => "the controller is given up",
+        };
+        dev_err!(
+            self.registers.device(),
+            "command {cid:#x} of queue {queue} timed out; {what}\n"
+        );
         match inner.state {
             State::Live => {
                 inner.state = State::Resetting;

@@ -366,7 +366,8 @@ impl Namespaces {
             if self.may_log() {
                 dev_warn!(
                     self.link().registers.device(),
-                    "{what:?} failed: status {code:#x}\n"
+                    "{} failed: status {code:#x}\n",
+                    format_args!("Identify {what}")
                 );
             }
             return Ok(None);
@@ -587,8 +588,8 @@ impl Namespaces {
                 found.sectors
             );
             if let Some(uuid) = identifiers.uuid {
-                let uuid = u128::from_be_bytes(uuid);
-                dev_info!(dev, "namespace {nsid}: uuid {uuid:032x}\n");
+                let uuid = disk_files::Uuid(uuid);
+                dev_info!(dev, "namespace {nsid}: {}\n", format_args!("uuid {uuid}"));
             }
         }
         // A disk that is in the system is not dropped under the locks that are held here: that

@@ -13,10 +13,13 @@ module_params! {
     io_queue_depth: int(check_depth) = 1024,
         "Number of entries of an I/O queue, at least 2, at most 4095. Default: 1024";
     write_queues: uint = 0,
-        "Number of queues for writes alone. Reads get queues of their own then. Default: 0";
-    poll_queues: uint = 0, "Number of queues for polled I/O. Default: 0";
+        "Number of queues for writes alone, at most one for each CPU. Reads get queues of their own \
+        then. Default: 0";
+    poll_queues: uint = 0,
+        "Number of queues for polled I/O, at most one for each CPU. Default: 0";
     sgl_threshold: uint = 32 << 10,
-        "Average size of segments for scatter-gather lists, 0 to avoid these. Default: 32768";
+        "Average size of segments in bytes from which on a command has a scatter-gather list. 0: \
+        only if a list of pages cannot do. Default: 32768";
     io_timeout: uint = 30, "Timeout of an I/O command in seconds. Default: 30";
     admin_timeout: uint = 60, "Timeout of an admin command in seconds. Default: 60";
     shutdown_timeout: uint = 5,

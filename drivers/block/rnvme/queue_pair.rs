@@ -396,14 +396,8 @@ impl<C: Command> QueuePair<C> {
         }
     }
 
-    /// Returns whether the controller has a request. If not, the request has ended, or is about to.
-    pub(crate) fn contains(&self, rq: &TimedOutRequest<'_, C::Driver>) -> bool {
-        self.with_submission(|submission| submission.table.table().contains(rq))
-            .unwrap_or(false)
-    }
-
     /// Returns the number of the submission queue, and the identifier of a request in it, if the
-    /// controller has that.
+    /// controller has that. If not, the request has ended, or is about to.
     pub(crate) fn identify(&self, rq: &TimedOutRequest<'_, C::Driver>) -> Option<(u16, u16)> {
         self.with_submission(|submission| {
             let cid = submission.table.id_of(rq)?;
