@@ -4,7 +4,7 @@
 //!
 //! A callback that may sleep runs in a NOIO scope. Without it, memory reclaim could start I/O
 //! inside `queue_rq`. That I/O would be added to the list of requests that the block layer is
-//! issuing, and could wait for the same disk.
+//! issuing, and could wait for the same disk. No I/O waits for an ioctl, which runs outside of one.
 //!
 //! C header: [`include/linux/sched/mm.h`](srctree/include/linux/sched/mm.h)
 
@@ -49,7 +49,8 @@ pub struct NonBlocking(());
 
 /// `queue_rq` may sleep: C's `BLK_MQ_F_BLOCKING`.
 ///
-/// It may wait for memory. All callbacks that may sleep run in a NOIO scope, see [`memalloc_noio`].
+/// It may wait for memory. All callbacks that may sleep, but `ioctl`, run in a NOIO scope, see
+/// [`memalloc_noio`].
 pub struct Blocking(());
 
 impl private::Sealed for NonBlocking {}
@@ -93,7 +94,8 @@ pub fn memalloc_noio<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Returns whether the task is in a NOIO scope, as it is in each callback that may sleep.
+/// Returns whether the task is in a NOIO scope, as it is in each callback that may sleep, but not in
+/// `ioctl`.
 #[allow(dead_code)]
 #[inline]
 pub(crate) fn in_memalloc_noio() -> bool {
