@@ -12,7 +12,7 @@ help: ## this list
 run: ## verified I/O in Debian's kernel: null_blk and rnull, then nvme and rnvme side by side (TREE=1: overlaid kernel)
 	@scripts/run $(if $(TREE),--tree)
 
-test: ## all tests, with a summary (FULL=1: all guest tests on the debug kernel, too)
+test: ## the tests, with a summary (FULL=1: also those that take hours)
 	@tools/testing/rnull/run
 
 soak: ## queues, power, rmdir, unload, CPUs, NVMe controllers: each changed 1000 times under I/O; an hour of lies to rnvme (SEED=1); then SECONDS=7200 of misuse on each of three
