@@ -123,6 +123,10 @@ def check(measurement, budget):
         if missing:
             yield f"not ok budget {row} - no budget for {', '.join(missing)}; --write-budget makes one"
             continue
+        absent = [what for what in limits if not what.startswith(" ") and what not in found]
+        if absent:
+            yield f"not ok budget {row} - {', '.join(absent)}: not measured"
+            continue
         over = [
             f"{what} {limits[what][0]:.1f} -> {count:.1f}"
             for what, count in found.items()

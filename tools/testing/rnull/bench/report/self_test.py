@@ -13,7 +13,7 @@ import repeatability
 import sharing
 import table
 from functions import SYNC, Symbol
-from measurement import HEADER, RUST, SCHEDULED, C, Measurement
+from measurement import HEADER, MEMORY, RUST, SCHEDULED, C, Measurement
 
 ROW = "null/direct/psync"
 POLLED = "nvme/poll/4k/uring1/read"
@@ -86,6 +86,23 @@ def check_budget(directory):
         check(f"budget: {name}", budget.read(path)[ROW][budget.OWN][0] == limit)
     check("budget: it rises with a reason", budget.write(path, rnull(directory, 60), "why") == [])
     check("budget: the reason is kept", budget.read(path)[ROW][budget.OWN] == (60, "why"))
+
+
+def check_memory_budget(directory):
+    """Each of the figures has to be there."""
+
+    def verdict(*figures):
+        found = measurement(directory, *((MEMORY, RUST, 0, 0, "", name, 4, 0) for name in figures))
+        if not path.exists():
+            budget.write(path, found, "")
+        return next(budget.check(found, budget.read(path)))
+
+    path = directory / "memory.csv"
+    check("budget, memory: the same passes", verdict("a page", "a request").startswith("ok"))
+    found = verdict("a page")
+    check("budget, memory: a figure that is not there fails",
+          found.startswith("not ok") and "a request" in found)
+    check("budget, memory: none at all fails", verdict().startswith("not ok"))
 
 
 def check_polled_budget(directory):
@@ -204,6 +221,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         check_budget(directory)
+        check_memory_budget(directory)
         check_polled_budget(directory)
         check_table(directory)
         check_goals(directory)
