@@ -8,6 +8,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 config=/sys/kernel/config
 mib=1048576
+# A factor for how long to wait for something, as for the limits of suites.
+scale=${RNULL_TIMEOUT_SCALE:-1}
 # bash reads the output of a command through it; devtmpfs does not have it.
 [ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd
 PATH=$PATH:$here

@@ -48,9 +48,9 @@ count() {
 	said "$1" | grep -cF "$2"
 }
 
-# wait_for COMMAND...: until it succeeds, at most for ten seconds.
+# wait_for COMMAND...: until it succeeds, at most for ten seconds, times the scale.
 wait_for() {
-	for _ in $(seq 100); do
+	for _ in $(seq $((100 * scale))); do
 		! "$@" || return 0
 		sleep 0.1
 	done
