@@ -211,7 +211,8 @@ impl<T: Operations> PassthroughQueue<T> {
     /// `EINVAL` if the limits are invalid, `ENOMEM` if out of memory, `EDEADLK` in a callback of
     /// the block layer or in another context that cannot wait for I/O, `EAGAIN` while the
     /// parameters of the module are being parsed, `ENOTSUPP` in a module for a kernel without sysfs
-    /// or Tasks RCU, `EBUSY` if the tag set has reserved tags and a queue, or an error of `data`.
+    /// or Tasks RCU, `EBUSY` if the tag set has reserved tags and a queue or disk already, or an
+    /// error of `data`.
     pub fn new(
         tags: Arc<TagSet<T>>,
         limits: &QueueLimits,

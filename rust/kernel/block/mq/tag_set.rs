@@ -213,16 +213,20 @@ impl<T: Operations> TagSet<T> {
     /// reserved tags count as well, but when one is freed, nobody is woken who waits for another
     /// tag.
     pub(crate) fn check_reserved_tags(&self) -> Result {
+        if !self.has_reserved_tags() {
+            return Ok(());
+        }
         // SAFETY: By the invariants of `Set`.
         let queues = unsafe { &raw const (*self.set.inner.get()).tag_list };
         // SAFETY: As above.
         let first = unsafe { &raw const (*queues).next };
         // SAFETY: The field is valid. A disk may be removed concurrently, so it is read once.
         let first = unsafe { first.read_volatile() };
-        if self.has_reserved_tags() && !ptr::eq(first, queues) {
-            return Err(EBUSY);
+        if ptr::eq(first, queues) {
+            Ok(())
+        } else {
+            Err(EBUSY)
         }
-        Ok(())
     }
 
     /// Changes the number of hardware queues of all disks that use the tag set. The disks may be in
@@ -418,7 +422,8 @@ pub struct TagSetOptions {
     /// How many requests of each hardware queue only [`PassthroughQueue::reserved_request`] and
     /// [`PassthroughQueue::try_reserved_request`] return. They are part of `depth`, of which one
     /// must be left, and limited to [`Self::MAX_RESERVED_TAGS`]. A tag set that has such tags has
-    /// only one queue or disk at a time.
+    /// only one queue or disk at a time. One that is dropped where the caller cannot wait remains
+    /// for a moment.
     ///
     /// A driver reserves tags for commands that end others: for those by which it resets a device
     /// or aborts a command, if others can hold all tags until that is done. Reserved tags are the
