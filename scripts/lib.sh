@@ -76,7 +76,8 @@ lock() {
 # built_here TREE OUT IMAGE: whether TREE and OUT are as the build left them of which this checkout
 # has IMAGE. All checkouts lay their source into the same TREE, and build in the same OUT.
 built_here() {
-	cmp -s "$3/manifest" "$1/.rnull-overlay/manifest" && cmp -s "$3/manifest" "$2/.manifest"
+	cmp -s "$3/manifest" <(cat "$1/.rnull-overlay/manifest" "$2/.fragments") &&
+		cmp -s "$3/manifest" "$2/.manifest"
 }
 
 mkdir -p "$RNULL_CACHE" 2>/dev/null ||
