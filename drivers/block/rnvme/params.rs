@@ -13,8 +13,8 @@ module_params! {
     io_queue_depth: int(check_depth) = 1024,
         "Number of entries of an I/O queue, at least 2, at most 4095. Default: 1024";
     write_queues: uint = 0,
-        "Number of queues for writes alone, at most one for each CPU. Reads get queues of their own \
-        then. Default: 0";
+        "Number of queues for writes alone, at most one for each CPU. Reads get queues of their \
+        own then. Default: 0";
     poll_queues: uint = 0,
         "Number of queues for polled I/O, at most one for each CPU. Default: 0";
     sgl_threshold: uint = 32 << 10,

@@ -94,8 +94,8 @@ pub fn memalloc_noio<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Returns whether the task is in a NOIO scope, as it is in each callback that may sleep, but not in
-/// `ioctl`.
+/// Returns whether the task is in a NOIO scope, as it is in each callback that may sleep, but not
+/// in `ioctl`.
 #[allow(dead_code)]
 #[inline]
 pub(crate) fn in_memalloc_noio() -> bool {

@@ -206,8 +206,8 @@ impl<T: Operations> TagSet<T> {
         unsafe { (*self.set.inner.get()).reserved_tags > 0 }
     }
 
-    /// Returns `EBUSY` if there are reserved tags and a queue, which would have to share them. Called
-    /// in [`Self::with_fixed_queues`], since queues are only added there.
+    /// Returns `EBUSY` if there are reserved tags and a queue, which would have to share them.
+    /// Called in [`Self::with_fixed_queues`], since queues are only added there.
     ///
     /// A queue that shares tags may have no more than a fair share of them. To C, requests with
     /// reserved tags count as well, but when one is freed, nobody is woken who waits for another
