@@ -270,9 +270,10 @@ impl<T: Operations> PassthroughQueue<T> {
     /// Allocates a request, like [`Self::request`], with one of the tags that
     /// [`TagSetOptions::reserved_tags`] has reserved.
     ///
-    /// It is dispatched before those that wait for that, also before those that the driver has
-    /// rejected for want of something. One that is requeued later, or is executed while this one is
-    /// rejected, may come before it. So a driver must not reject others until this one has run.
+    /// It is dispatched before requests that wait to be dispatched, also before those that the
+    /// driver has rejected for want of something. One that is requeued later, or is executed while
+    /// this one is rejected, may come before it. So a driver must not reject others until this one
+    /// has run.
     ///
     /// # Errors
     ///

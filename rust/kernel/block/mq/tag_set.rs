@@ -210,8 +210,7 @@ impl<T: Operations> TagSet<T> {
     /// Called in [`Self::with_fixed_queues`], since queues are only added there.
     ///
     /// A queue that shares tags may have no more than a fair share of them. To C, requests with
-    /// reserved tags count as well, but when one is freed, nobody is woken who waits for another
-    /// tag.
+    /// reserved tags count as well, but freeing one does not wake the waiters for ordinary tags.
     pub(crate) fn check_reserved_tags(&self) -> Result {
         if !self.has_reserved_tags() {
             return Ok(());
@@ -220,7 +219,8 @@ impl<T: Operations> TagSet<T> {
         let queues = unsafe { &raw const (*self.set.inner.get()).tag_list };
         // SAFETY: As above.
         let first = unsafe { &raw const (*queues).next };
-        // SAFETY: The field is valid. A disk may be removed concurrently, so it is read once.
+        // SAFETY: By the invariants of `Set`, the field is valid. C may remove a disk concurrently,
+        // by a single store to the field, so this reads the value before or after.
         let first = unsafe { first.read_volatile() };
         if ptr::eq(first, queues) {
             Ok(())
